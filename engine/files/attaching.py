@@ -1,7 +1,7 @@
-"""The attachments of an incoming event: their content is stored before the event is committed.
+"""The attachments of an incoming event: their content is stored before the event is committed, and
+removed if the event is refused.
 
-The intake writes the rows in the event's own transaction (`Submission.files`). The content is held until
-the event is accepted or refused. The content of a refused event is removed.
+The intake writes the rows in the event's own transaction (`Submission.files`).
 """
 
 from collections.abc import AsyncIterator
@@ -28,10 +28,9 @@ from engine.ports import StoreError
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 
-AT_ONCE = 8  # attachments stored at once: each costs two flushes to disk and three short statements
+AT_ONCE = 8  # each costs two flushes to disk and three short statements
 WAITING_MOST = (
-    # The most events that can wait until their attachments are stored: one batch, or the single events of
-    # some seconds. Further events get 503.
+    # One batch, or the single events of some seconds.
     1_000
 )
 BATCH_FILES = 1_000  # of one request: some seconds of flushes, like BATCH_DELIVERIES of commits
@@ -39,8 +38,7 @@ RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of a request's events, and their content, which is held until the events are accepted
-    or refused."""
+    """The files of a request's events, and their content, held until they are accepted or refused."""
 
     files: list[FileRecord]
     held: list[Kept]
@@ -62,9 +60,9 @@ class Attaching:
     async def attach(self, accepted: Accepted) -> Attached:
         """Store an event's attachments, and rewrite its `attachments` to name the files.
 
-        Raise Refusal `overloaded`, or `not_found` for an unknown file. If the event has an idempotency
-        key, an unknown file raises KeyedRefusal: the key can have been accepted before. After an error
-        nothing is held.
+        Raise Refusal `overloaded`, or `not_found` for an unknown file. With an idempotency key, raise
+        KeyedRefusal instead of `not_found`: the key can have been accepted before. After an error nothing
+        is held.
         """
         event = accepted.event
         assert event.attachments is not None
@@ -179,8 +177,7 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return the row of an attachment that names an existing file. The new row shares that file's
-        content if it is stored, otherwise its source URL."""
+        """The new row shares the named file's content if it is stored, otherwise its source URL."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

@@ -1,7 +1,7 @@
 """Attachments: checked as callers write them, and rendered as receivers see them. Pure functions.
 
-The caller's values stay byte for byte, except for the source, which names the stored file instead. No
-content is stored twice, and no receiver learns a URL that was meant for this service.
+The caller's values stay byte for byte, except for the source, which names the stored file. No receiver
+learns a URL that was meant for this service.
 """
 
 import json
@@ -40,7 +40,7 @@ class AttachmentSource(Struct, forbid_unknown_fields=True):
 
 
 class AttachmentDraft(Struct, forbid_unknown_fields=True):
-    """One attachment as a caller wrote it."""
+    """One entry as a caller wrote it."""
 
     source: AttachmentSource
     fileType: _Type | None = None  # noqa: N815 - the wire's name
@@ -51,11 +51,10 @@ class AttachmentDraft(Struct, forbid_unknown_fields=True):
 
     @property
     def kind(self) -> SourceKind:
-        """The kind of its source."""
         return SourceKind[self.source.kind]
 
     def inline(self) -> Inline:
-        """Return the content of the `data:` URI. Raise ValueError."""
+        """Return the content of the `data:` URI; raise ValueError."""
         return read_data_uri(self.source.uri)
 
 
@@ -71,7 +70,7 @@ def read_attachments(raw: bytes) -> list[AttachmentDraft]:
 
 
 def judge(attachments: list[AttachmentDraft]) -> None:
-    """Raise a Refusal that names the field for attachments that cannot become files. Look nothing up."""
+    """Raise a Refusal that names the field for attachments that cannot become files."""
     if len(attachments) > ATTACHMENTS_MOST:
         raise invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
     for index, attachment in enumerate(attachments):
@@ -107,11 +106,8 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
-    """Return `attachments` as receivers get them.
-
-    Each entry names its file as its source, and has the file's measured size and hash if they are known.
-    If the caller gave no name or type, the entry gets the file's.
-    """
+    """Return `attachments` as receivers get them. If the caller gave no name or type, the entry gets the
+    file's."""
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
@@ -129,7 +125,7 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
 
 
 def measured(raw: bytes, files: Sequence[FileRecord]) -> bytes:
-    """Return stored `attachments` with the measured size and hash of their `files`, which are in the same
+    """Return stored `attachments` with the measured size and hash of `files`, which are in the same
     order."""
     left = iter(files)
     shown = []
@@ -156,8 +152,8 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files that stored `attachments` name, in order. Entries of other kinds, from
-    before the service stored files, name none."""
+    """Return the ids of the files that stored `attachments` name, in order. Entries from before the
+    service stored files name none."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):
@@ -189,12 +185,12 @@ def is_media_type(text: str) -> bool:
 
 
 def is_file_id(uri: str) -> bool:
-    """Return True if a text can be a file's id."""
+    """Return True if a text has the form of a file's id."""
     return _UUID.fullmatch(uri) is not None
 
 
 def payload_of(file: FileRecord) -> bytes:
-    """Return the payload of a file's event: the file's record as JSON, with `metadata` byte for byte."""
+    """Return the payload of a file's event; `metadata` stays byte for byte."""
     shown = {
         "id": file.id,
         "fileName": file.file_name,

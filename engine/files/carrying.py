@@ -1,8 +1,7 @@
 """The carrier of files: it fetches an event's files before an attempt is sent, and signs their URLs.
 
 One look-up and one fetch serve all deliveries of an event. The carrier remembers a failure for a moment:
-a thousand deliveries of one event must not send a thousand requests to a source that is down. The carrier
-does not decide about retries.
+a thousand deliveries of one event must not send a thousand requests to a source that is down.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,17 +24,14 @@ from engine.wire.body import outbound_body
 from engine.wire.fetch import SourceError
 
 HEADER = b"angarium-file-url"
-KNOWN_S = (
-    60.0  # how long a look-up of files stays valid: files are removed only days after their event
-)
-KNOWN_EVENTS = 4_096  # whose look-up is kept, with the ids of at most twenty files each: some KB
-# The limit on the bytes of payloads and attachments that are kept, for all known events together. The
-# payload and attachments of one event mostly have less than 1 KiB together.
+KNOWN_S = 60.0  # files are removed only days after their event
+KNOWN_EVENTS = 4_096  # with the ids of at most twenty files each: some KB
+# For all known events together. The payload and attachments of one event mostly have less than 1 KiB.
 KNOWN_BYTES = 16 * 1024 * 1024
-# A source that failed is not asked again for this long: at most two requests a second, however many
-# destinations retry. Even the shortest schedule waits longer.
+# A failed source gets at most two requests a second, however many destinations retry. Even the
+# shortest schedule waits longer.
 FAILED_S = 0.5
-SPARED_MOST_S = 60.0  # the longest wait that a source's Retry-After can ask for
+SPARED_MOST_S = 60.0  # the longest Retry-After
 GONE = "the file is gone: it was removed with its event's retention"
 
 log = structlog.get_logger("angarium.files")
@@ -44,8 +40,10 @@ Done = Callable[[Carried | Failure], None]
 
 
 class ReadyFiles(Struct, frozen=True):
-    """An event's files, all stored. `payload`: the event's payload, if it describes a file.
-    `attachments`: the event's attachments, if it has any, with measured sizes and hashes."""
+    """An event's files, all stored.
+
+    `payload` is the event's if it describes a file. `attachments` have measured sizes and hashes.
+    """
 
     ids: tuple[str, ...]
     payload: bytes | None = None
@@ -53,7 +51,7 @@ class ReadyFiles(Struct, frozen=True):
 
 
 class KnownFiles(Struct, frozen=True):
-    """The state of an event's files. It is valid until trio's clock reaches `until`."""
+    """Valid until trio's clock reaches `until`."""
 
     result: ReadyFiles | Failure
     until: float
@@ -122,7 +120,7 @@ class FileCarrier:
             log.exception("files.prepare_failed", event_id=event.id, **log_fields(event.trace))
             result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")
             keep_s = FAILED_S
-        except BaseException:  # the process ends: attempts in flight are sent again after its start
+        except BaseException:  # attempts in flight are sent again after the next start
             del self._waiting[key]
             raise
         self._remember(key, KnownFiles(result, trio.current_time() + keep_s))
@@ -133,7 +131,7 @@ class FileCarrier:
                 log.exception("attempt.files_failed", event_id=event.id, **log_fields(event.trace))
 
     async def _rows(self, event: Event) -> list[FileRecord]:
-        """Return an event's files, in order. Raise SourceError if one is gone."""
+        """Raises SourceError if a file is gone."""
         found = await self._outage.outlast(
             lambda _: self._files.of_event(event.environment, event.id)
         )
@@ -155,8 +153,7 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Return the event's attachments with the size and hash of their files. If they have changed,
-        also write them to the event's row."""
+        """Measured attachments that differ are also written to the event's row."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])
@@ -187,8 +184,7 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # The event was read before the file was fetched. Other tasks share the event and count its
-            # bytes, so it must not be changed.
+            # Other tasks share the event and count its bytes, so it must not be changed.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

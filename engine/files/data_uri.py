@@ -13,8 +13,7 @@ _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
     re.IGNORECASE | re.ASCII,
 )
-# The characters of a URI (RFC 3986), which `_DATA` matches in long runs. Only `_DATA` allows `%`, before
-# two hexadecimal digits.
+# The characters of a URI (RFC 3986), which `_DATA` matches in long runs.
 _PLAIN = r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]*"
 _DATA = re.compile(rf"{_PLAIN}(?:%[0-9A-Fa-f]{{2}}{_PLAIN})*")
 DEFAULT_TYPE = "text/plain;charset=US-ASCII"
@@ -28,7 +27,7 @@ class Inline(Struct, frozen=True):
 
 
 def read_data_uri(uri: str) -> Inline:
-    """Return the content of a URI. Raise ValueError, with a text for users, if it is malformed."""
+    """Return the content of a URI. Raise ValueError with a text for users."""
     head = _HEAD.match(uri)
     if head is None:
         raise ValueError("must be a data: URI")
@@ -43,7 +42,7 @@ def read_data_uri(uri: str) -> Inline:
 
 
 def read_base64(text: bytes) -> bytes:
-    """Decode base64 (RFC 4648, padded). Raise ValueError, with a text for users."""
+    """Decode base64 (RFC 4648, padded). Raise ValueError with a text for users."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

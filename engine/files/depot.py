@@ -1,12 +1,10 @@
 """The depot: it stores streams as blobs by hash, and removes blobs that no row names.
 
-The key of content is its environment and hash. Equal files of one environment are stored once, and no
-environment can learn of another's files.
+The key of content is its environment and hash: no environment can learn of another's files.
 
 A mark says that a hash can have a blob without a row. The depot writes the mark before it puts the blob.
-The statement that removes a file's row marks the row's hash. To settle a mark, the depot looks for a row,
-removes the blob if there is none, and removes the mark. A crash leaves at most a mark, which the next
-start settles.
+The statement that removes a file's row marks the row's hash. A crash leaves at most a mark, which the
+next start settles: it removes the blob if there is no row, then the mark.
 """
 
 from collections import Counter
@@ -28,7 +26,7 @@ from engine.ports import StoreError
 
 RETRY_S = 5  # Retry-After while the disk is full or the object store away
 PAGE = 500  # marked hashes in one read
-# As long as the interval of housekeeping, which marks hashes. A round without work costs one query.
+# As long as the interval of housekeeping, which marks hashes.
 INTERVAL_S = 600.0
 
 log = structlog.get_logger("angarium.files")
@@ -46,17 +44,15 @@ class Kept:
 
     @property
     def key(self) -> Key:
-        """The key of the content."""
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Hold the content even after the block of `Depot.keep` ends. The caller must release it later
-        with `Depot.let_go`."""
+        """Hold the content after the block of `Depot.keep`, until the caller calls `Depot.let_go`."""
         self.lent = True
 
 
 def blob_key(environment: int, sha256: bytes) -> str:
-    """Return a blob's key. Each environment has 256 folders, by the first byte of the hash."""
+    """Return a blob's key: 256 folders for each environment."""
     name = sha256.hex()
     return f"{environment}/{name[:2]}/{name}"
 
@@ -78,9 +74,9 @@ class Depot:
     ) -> AsyncIterator[Kept]:
         """Receive a stream, store its content durably, and hold it while the block runs.
 
-        The block must write a row that names the content; otherwise the content is removed, as after an
-        error. Raise Refusal `payload_too_large` past `at_most` bytes, or `overloaded` if the content
-        cannot be stored now. Errors of the stream pass through.
+        The block must write a row that names the content; otherwise the content is removed. Raise Refusal
+        `payload_too_large` past `at_most` bytes, or `overloaded` if the content cannot be stored now.
+        Errors of the stream pass through.
         """
         try:
             spooled = await self._spool.write(chunks, at_most)
@@ -103,7 +99,7 @@ class Depot:
     async def _put(self, kept: Kept, path: Path) -> None:
         key = blob_key(*kept.key)
         async with self._alone(kept.key):
-            # The mark is written before the blob. Otherwise, after a crash, no mark would name the blob.
+            # The mark comes before the blob: after a crash it must name the blob.
             await self._suspects.suspect(*kept.key)
             try:
                 if await self._blobs.size(key) != kept.size:
@@ -120,15 +116,14 @@ class Depot:
         return kept
 
     async def let_go(self, kept: Kept) -> None:
-        """Release content, and remove it if no row names it. Never raise: `settle_all` retries what
-        failed."""
+        """Release content, and remove it if no row names it. Never raise: `settle_all` retries."""
         self._held[kept.key] -= 1
         if self._held[kept.key] <= 0:
             del self._held[kept.key]
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle the marks of content that is not held. Return how many blobs it removed. Never raise."""
+        """Settle the marks of content that is not held; return how many blobs it removed. Never raise."""
         removed = 0
         after: Key = (0, b"")
         while True:
@@ -144,7 +139,7 @@ class Depot:
             after = page[-1]
 
     async def run(self, delay_s: float = 0.0) -> None:
-        """Settle the marks that a crash or retention left, every ten minutes."""
+        """Settle the marks that a crash or retention left."""
         await trio.sleep(delay_s)
         while True:
             removed = await self.settle_all()
@@ -160,7 +155,7 @@ class Depot:
             return False
 
     async def _settle(self, key: Key) -> bool:
-        """Remove the mark, and the blob if no row names it. Return True if the blob was removed."""
+        """Return True if the blob was removed."""
         async with self._alone(key):
             if key in self._held:  # its release settles the mark
                 return False
@@ -174,7 +169,6 @@ class Depot:
 
     @asynccontextmanager
     async def _alone(self, key: Key) -> AsyncIterator[None]:
-        """Keep other tasks from putting or removing a key's blob."""
         lock, users = self._locks.get(key, (trio.Lock(), 0))
         self._locks[key] = (lock, users + 1)
         try:
@@ -207,7 +201,7 @@ class FileLibrary:
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file; None if it does not exist, or its event is older than the plan's retention."""
+        """Return a file that the plan's retention still shows, or None."""
         found = await self._store.get(environment, file)
         if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None
@@ -229,6 +223,6 @@ class FileLibrary:
         return self._blobs.read(blob_key(file.environment, file.sha256), start, end)
 
     def expires_at_ms(self, file: FileRecord) -> int:
-        """Return the time until which the workspace's present plan shows a file."""
+        """Return the time until which the plan shows a file."""
         days = self._plans.of_environment(file.environment).retention_days
         return created_at_ms(file.event) + days * DAY_MS

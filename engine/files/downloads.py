@@ -1,7 +1,6 @@
 """Downloads of files: safe names and types, ranges, and entity tags (RFC 9110). Pure functions.
 
-A file's name and type are not trusted. A name is for a save dialog and never a path. A type is sent only
-if no browser executes it.
+A file's name and type are not trusted. A name is for a save dialog and never a path.
 """
 
 import re
@@ -11,16 +10,15 @@ from urllib.parse import quote
 from msgspec import Struct
 
 NAME_BYTES = 180  # in UTF-8: file systems allow 255, and browsers add " (1)" and ".crdownload"
-_SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # some systems forbid these; browsers can decode `%`
-# Controls, bidi overrides, line ends.
+_SUFFIX_BYTES = 20  # for the suffix of a shortened name
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # forbidden on some systems; browsers can decode `%`
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _NAMELESS = "file"
-_ATTR = "!#$&+-.^_`|~"  # characters that RFC 8187 leaves as they are, beside letters and digits
+_ATTR = "!#$&+-.^_`|~"  # RFC 8187 leaves these as they are, and letters and digits
 
 OCTETS = "application/octet-stream"
-# Types that no browser runs or renders as a page, whatever the bytes. HTML, SVG and XML are not here.
+# No browser runs these or renders them as a page, whatever the bytes. HTML, SVG and XML are not here.
 _INERT = frozenset(
     {
         OCTETS,
@@ -50,7 +48,7 @@ _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
 def disposition(file_name: str | None) -> str:
-    """Return a Content-Disposition that makes any content a download, under a harmless name."""
+    """Return a Content-Disposition that makes any content a download."""
     name = harmless_name(file_name)
     ascii_name = "".join(each if " " <= each <= "~" else "_" for each in name)
     value = f'attachment; filename="{ascii_name}"'
@@ -58,7 +56,7 @@ def disposition(file_name: str | None) -> str:
 
 
 def harmless_name(file_name: str | None) -> str:
-    """Return a name that people still recognise, and that has no special meaning on any system."""
+    """Return a recognisable name that has no special meaning on any system."""
     name = unicodedata.normalize("NFC", file_name or "")
     name = "".join("" if unicodedata.category(each) in _UNSEEN else each for each in name)
     name = _shortened(_NOT_IN_NAMES.sub("_", name).strip(" .\u00a0\u3000"))
@@ -92,7 +90,7 @@ class UnsatisfiableError(Exception):
 
 
 class Part(Struct, frozen=True):
-    """The bytes from `start` up to `end`. `whole`: the answer is a 200, not a partial one."""
+    """The bytes from `start` up to `end`; `whole`: the answer is a 200."""
 
     start: int
     end: int
@@ -100,11 +98,10 @@ class Part(Struct, frozen=True):
 
 
 def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> Part:
-    """Return the part that a Range header asks for, of a file of `size` bytes whose entity tag is
-    `tag`.
+    """Return the part that a Range header asks for, of a file of `size` bytes.
 
-    `condition` is If-Range. The part is the whole file if the condition is another tag or a date, or if
-    the Range has several ranges or is malformed. Raise UnsatisfiableError.
+    `condition` is If-Range. The part is the whole file if the condition is not `tag`, or if the Range has
+    several ranges or is malformed. Raise UnsatisfiableError.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):
@@ -127,7 +124,7 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
 
 
 def is_known(if_none_match: str | None, tag: str) -> bool:
-    """Return True if the client has the file already, by its If-None-Match."""
+    """Return True if If-None-Match says that the client has the file."""
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)

@@ -1,7 +1,6 @@
 """Fetches of files from their sources into the depot, for deliveries and for events without deliveries.
 
-A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`. The
-content of a file that does not arrive whole is removed.
+A fault of the source is a `SourceError`.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, 
 from engine.ports.outage import Outage
 from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
-LOOK_S = 5.0  # between two looks: no delivery waits for these files, and a look is cheap
+LOOK_S = 5.0  # no delivery waits for these files, and a look is cheap
 AT_ONCE = 8  # a quarter of all fetches: deliveries go first
 
 
@@ -34,8 +33,7 @@ class FetchStatistics(Struct, frozen=True):
 
 
 class Sources:
-    """The fetcher of files. A call fetches one file; several calls can run at once. Owner of the counts
-    of fetches."""
+    """The fetcher of files; calls can run at once."""
 
     def __init__(
         self,
@@ -98,8 +96,7 @@ class Sources:
         return await self._found(file)
 
     async def _found(self, file: FileRecord) -> FileRecord:
-        """Return the present row of a file that another task has made final meanwhile. Raise SourceError
-        if the file is not STORED."""
+        """Another task has made the file final. Raises SourceError unless the file is STORED."""
         found = await self._files.get(file.environment, file.id)
         if found is None or found.state is not FileState.STORED:
             raise SourceError(ErrorCategory.INTERNAL, "the file is gone")
@@ -107,7 +104,6 @@ class Sources:
 
 
 def _plausible(content_type: str | None) -> str | None:
-    """Return the type that a source claims, if it has the form of a media type."""
     fits = content_type is not None and len(content_type) <= TYPE_CHARACTERS
     return content_type if fits and content_type and is_media_type(content_type) else None
 

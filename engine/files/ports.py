@@ -45,11 +45,14 @@ class BlobStore(Protocol):
     """Bytes by key. A key's bytes never change."""
 
     async def put(self, key: str, path: Path) -> None:
-        """Store a file's bytes. Afterwards they are durable, and the file at `path` can be gone."""
+        """Store a file's bytes durably; the file at `path` can be gone afterwards."""
 
     def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Close the
-        iterator if it is not read to its end. Raise BlobMissingError."""
+        """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Raise
+        BlobMissingError.
+
+        Close the iterator if it is not read to its end.
+        """
 
     async def size(self, key: str) -> int | None:
         """Return the number of bytes, None if there is no such key."""
@@ -77,24 +80,24 @@ class SuspectStore(Protocol):
         """Mark a hash."""
 
     async def inquire(self, environment: int, sha256: bytes) -> Suspicion | None:
-        """Return the state of a hash; None if the hash is not marked."""
+        """Return the state of a hash; None if it is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove a hash's mark, unless the hash was marked again since it was read. `marks`: how often
-        the hash had been marked when it was read."""
+        """Remove a hash's mark, unless the hash was marked again since `marks` was read."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return at most `limit` marked hashes as pairs (environment, hash), in ascending order. Begin
-        after the pair `after`."""
+        """Return at most `limit` marked hashes (environment, hash) after `after`, in ascending order."""
 
 
 class FileStore(SuspectStore, Protocol):
-    """The rows of files. The intake writes an upload's row, in one transaction with its event. Each
-    method here is one statement, guarded by the state that it expects."""
+    """The rows of files. The intake writes an upload's row, in one transaction with its event.
+
+    Each method is one statement, guarded by the state that it expects.
+    """
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows; a row that exists stays as it is. The content that a row names must be held: see
-        `Depot.keep`."""
+        """Write rows; a row that exists stays as it is. `Depot.keep` must hold the content that a row
+        names."""
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""
@@ -108,15 +111,14 @@ class FileStore(SuspectStore, Protocol):
         """Return files with ids below `below`, newest first."""
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED, with size, hash and content type of `file`. Give its event the
+        """Make a PENDING file STORED, with size, hash and content type of `file`; give its event the
         `payload`, unless that is None. Return False if the file is not PENDING.
 
         `Depot.keep` must hold the content meanwhile.
         """
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Replace an event's attachments by `attachments`, which have the size and hash of their files.
-        Do nothing if the event was erased."""
+        """Replace an event's attachments. Do nothing if the event was erased."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED. Return False if the file is not PENDING."""
@@ -129,5 +131,5 @@ class UnfetchedStore(Protocol):
         """Return PENDING files that are due, the earliest first, each with its number of tries."""
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Set a file's number of tries to `tries` + 1, and the time of its next try. Return False if the
-        file is no longer PENDING or its number is not `tries`: another process has tried it."""
+        """Set a file's number of tries to `tries` + 1, and the time of its next try. Return False if
+        another process has tried it: it is not PENDING, or its number is not `tries`."""

@@ -1,7 +1,7 @@
 """Signed URLs of files: whoever has the URL can read that file until the URL expires.
 
 A token is its claims and a signature with a key that is derived from the master key. No table holds
-tokens, and any process can check them. A token is valid until its time is over or its file is removed.
+tokens, and any process can check them.
 """
 
 import base64
@@ -16,8 +16,7 @@ from engine.model.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
 
 PURPOSE = b"angarium file url v1"  # the label of the keys derived from the master keys
 PATH = "/downloads/"
-# The claims of a token: the signing key's id, the environment's number, the file's id, and the Unix time
-# at which the token expires.
+# The signing key's id, the environment, the file's id, and the Unix time of expiry.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sI16sI")
 TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder also accepts `+` and `/`
@@ -48,14 +47,14 @@ class FileUrls:
         self.keys = TokenKeys(keys)
 
     def url(self, environment: int, file: str) -> str:
-        """Return a URL that gives access to a file from now on, for `lifetime_s`."""
+        """Return a URL of a file that is valid for `lifetime_s`."""
         expires_at = int(self._now() + self._lifetime_s)
         claims = _CLAIMS.pack(self.keys.signing, environment, UUID(file).bytes, expires_at)
         whole = self.keys.signed(claims)
         return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
 
     def reading(self, token: str) -> FileGrant | None:
-        """Return the file that a token gives access to. None: the token is not ours, or has expired."""
+        """Return the file that a token gives access to; None if the token is not ours, or has expired."""
         if _TOKEN.fullmatch(token) is None:
             return None
         claims = self.keys.claims(base64.urlsafe_b64decode(token))

@@ -1,8 +1,8 @@
 """The compiler of filters: closures over an event's fields, with the results that CEL gives.
 
-Closures evaluate whatever needs only JSON's values, ten times faster than the CEL library. They count
-steps where the work grows with the payload. A subtree that needs CEL's other kinds (times, durations,
-bytes, unsigned integers) or a regular expression goes to the library: see `engine.filters.opaque`.
+Closures are ten times faster than the CEL library. They count steps where the work grows with the
+payload. A subtree that needs CEL's other kinds or a regular expression goes to the library: see
+`engine.filters.opaque`.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ _EXACT = 2**53  # below this, a double holds every integer exactly
 
 
 class FilterCompiler:
-    """The compiler of one filter. It keeps nothing but the filter's source, which error messages show."""
+    """The compiler of one filter."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -168,8 +168,7 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """Return the closure of `==`. If one side is a literal for which Python's `==` or `is` gives the
-        same result as CEL, the closure uses these operators."""
+        """For some literals, Python's `==` or `is` gives the same result as CEL."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one
@@ -256,7 +255,7 @@ def _field(name: str) -> Evaluate:
 
 
 def _reached(root: str, keys: list[str]) -> Evaluate:
-    """Return the closure of `event.root.key...`, the most common expression."""
+    """Return the closure of the most common expression."""
     first, *rest = keys
 
     def reached(facts: Facts) -> Any:
@@ -301,8 +300,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """Return the closure of `&&` or `||`. If an operand has the decisive value (false for `&&`, true for
-    `||`), that is the result, even if other operands fail."""
+    """An operand with the decisive value (false for `&&`, true for `||`) decides, even if other operands
+    fail."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

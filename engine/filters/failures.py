@@ -1,7 +1,7 @@
 """The record of filters that could not be evaluated: counted in memory, written within seconds.
 
-Failures are summed up by rule, so that a filter that always fails costs one row. A crash loses the
-failures of the last seconds.
+Failures are summed up by rule: a filter that always fails costs one row. A crash loses the failures of
+the last seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from engine.ports import ContentionError, StoreAwayError, StoreError
 
 FLUSH_S = 5.0  # between two writes
 AT_ONCE = 1_000  # rules of one statement: some milliseconds
-MESSAGE = 500  # characters that are kept of a message
+MESSAGE = 500  # characters
 
 log = structlog.get_logger("angarium.filters")
 
@@ -47,7 +47,7 @@ class FilterFailures:
         self._write = write
         self._now = now
         self._counted: dict[str, FilterFailure] = {}
-        self._open: dict[str, FilterFailure] = {}  # being written
+        self._open: dict[str, FilterFailure] = {}
 
     def note(self, rule: FailingRule, message: str) -> None:
         """Count a failure of a rule's filter."""
@@ -59,7 +59,7 @@ class FilterFailures:
         self._counted[rule.id] = FilterFailure(rule.environment, rule.id, source, new)
 
     def of(self, rule: FailingRule, recorded: FilterErrors | None) -> FilterErrors | None:
-        """Return the failures of a rule's filter: the recorded ones, and those not yet written."""
+        """Return the failures of a rule's filter, with those not yet written."""
         known = recorded
         for waiting in (self._open.get(rule.id), self._counted.get(rule.id)):
             if waiting is not None and waiting.filter == rule.filter:
@@ -67,14 +67,14 @@ class FilterFailures:
         return known
 
     async def run(self) -> None:
-        """Write the counted failures every five seconds, until cancelled."""
+        """Write the counted failures until cancelled."""
         while True:
             await trio.sleep(FLUSH_S)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write the counted failures. While the database is away they are kept for the next write;
-        failures that the database refuses are dropped."""
+        """Write the counted failures. They are kept while the database is away; failures that it refuses
+        are dropped."""
         if not self._counted:
             return
         self._open, self._counted = self._counted, {}

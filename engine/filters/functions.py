@@ -1,5 +1,4 @@
-"""The functions of the filter language, and how each is written: `f(x)`, or as a method `x.f(y)`. A call
-of any other function is refused."""
+"""The functions of the filter language, and how each is written: `f(x)`, or as a method `x.f(y)`."""
 
 from msgspec import Struct
 
@@ -7,8 +6,8 @@ from engine.filters.syntax import FilterError, FunctionCall, Literal, Node, chil
 
 
 class Function(Struct, frozen=True):
-    """A function. `arguments`: how many it can have, counting the `x` of `x.f(y)`. `method`: it can be
-    written `x.f(y)`. `function`: it can be written `f(x)`."""
+    """A function. `arguments`: how many it can have, counting the `x` of `x.f(y)`. `method`: `x.f(y)` is
+    allowed. `function`: `f(x)` is allowed."""
 
     arguments: tuple[int, ...]
     method: bool = False
@@ -41,7 +40,7 @@ FUNCTIONS = {
 
 
 def check(source: str, node: Node) -> None:
-    """Raise FilterError if a call in the tree names an unknown function, or is written wrongly."""
+    """Raise FilterError for a call of an unknown function, or a call that is written wrongly."""
     for child in children(node):
         check(source, child)
     if not isinstance(node, FunctionCall):

@@ -1,8 +1,7 @@
 """The CEL library without its command line.
 
-The package `cel` imports its own command line, and with it prompt_toolkit and Pygments: a tenth of the
-CPU time of all that a server imports. Nothing here uses the command line, so an empty module takes its
-place during the import.
+The package `cel` imports its command line, and with it prompt_toolkit and Pygments: a tenth of the CPU
+time of all that a server imports. An empty module takes its place during the import.
 """
 
 import sys

@@ -16,8 +16,10 @@ Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
 
 
 def cost_of(macro: Macro) -> int:
-    """Return how many steps a round of a macro costs: one more than the nodes of condition and body. The
-    body of an inner macro is left out, because the inner macro spends steps for its own rounds."""
+    """Return how many steps a round costs: one more than the nodes of condition and body.
+
+    The body of an inner macro is left out: the inner macro spends steps for its own rounds.
+    """
     bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
     return 1 + sum(_nodes(body) for body in bodies)
 
@@ -28,7 +30,6 @@ def _nodes(node: Node) -> int:
 
 
 def _rounds(value: Any) -> list[Any]:
-    """Return the elements of a list, or the keys of a map."""
     if type(value) is list:
         return value
     if type(value) is dict:

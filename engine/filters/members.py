@@ -16,15 +16,15 @@ Member = tuple[str | int, ...]  # the path, from the event's field on
 
 
 class MemberValue(Struct, frozen=True):
-    """A member, as in `event.payload.items[0]`, and its value as JSON, cut off after 200 characters.
-    None: the event has no such member."""
+    """A member, as in `event.payload.items[0]`, and its value as JSON, cut off after 200 characters; None
+    if the event has no such member."""
 
     path: str
     value: str | None
 
 
 def members_of(tree: Node) -> tuple[Member, ...]:
-    """Return at most `MOST` members that an expression names, each once, with its whole path."""
+    """Return at most `MOST` members that an expression names."""
     return tuple(dict.fromkeys(_members(tree)))[:MOST]
 
 
@@ -43,7 +43,7 @@ def _members(node: Node) -> Iterator[Member]:
 
 
 def _chain(node: Node) -> Member | None:
-    """Return the member that a node names, None for any other expression."""
+    """Return the member that a node names, or None."""
     if isinstance(node, Field):
         return (node.name,)
     if isinstance(node, Has) and node.operand is None:
@@ -81,8 +81,7 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """Return the part of a value that is shown. `left` has one item: how many more nodes of the value can
-    be visited."""
+    """`left` has one item: how many more nodes of the value can be visited."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

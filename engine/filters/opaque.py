@@ -1,8 +1,7 @@
-"""Subtrees that only the CEL library can evaluate. Their operands are evaluated by closures first.
+"""Subtrees that only the CEL library can evaluate; closures evaluate their operands first.
 
-A subtree for the library holds no macro and no `&&`, `||` or `?:`, so the library's work is bounded by
-the subtree's length. The length of the operands' values is bounded too. Each evaluation spends steps: see
-`engine.filters.scope.STEPS`.
+Such a subtree holds no macro and no `&&`, `||` or `?:`: its length bounds the library's work. The length
+of the operands' values is bounded too.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from engine.filters.syntax import (
 from engine.filters.values import CHARACTERS
 
 STEPS = 20  # of one evaluation: 2 to 5 us
-# With a pattern, which is compiled at each evaluation: 300 us at most, 30 us for usual patterns.
+# With a pattern, which is compiled each time: 300 us at most, 30 us for usual patterns.
 MATCH_STEPS = 1_000
 _ARITHMETIC = frozenset("+-*/%")
 _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)
@@ -66,7 +65,6 @@ class _Writer:
         self.operands: list[Evaluate] = []
 
     def write(self, node: Node) -> str:
-        """Return the node as source."""
         if not is_opaque(node):
             return self._variable(node)
         match node:
@@ -85,8 +83,7 @@ class _Writer:
         raise AssertionError("no such opaque node")
 
     def root(self, node: Node) -> str:
-        """Return a subtree's topmost node as source. Unlike `write`, never make it a variable, although
-        its value is of a kind that JSON has."""
+        """Return the topmost node as source, never as a variable."""
         match node:
             case FunctionCall():
                 return self.call(node)
@@ -97,11 +94,9 @@ class _Writer:
         raise AssertionError("no such root")
 
     def binary(self, node: Binary) -> str:
-        """Return an operator with its operands as source."""
         return f"({self.write(node.left)}) {node.operator} ({self.write(node.right)})"
 
     def call(self, node: FunctionCall) -> str:
-        """Return a call as source."""
         first, *others = node.arguments
         if node.function == "matches":
             pattern = others[0]
@@ -162,8 +157,8 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return how many characters the strings in a value have. Spend steps for the conversion of its lists
-    and maps to the library's values."""
+    """Return the characters in a value's strings. Spend steps for the conversion of lists and maps to the
+    library's values."""
     kind = type(value)
     if kind is str:
         return len(value)
@@ -197,7 +192,7 @@ def _quoted(text: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    """Return the kind of an error, because the library's own text holds values of the event."""
+    """The library's own text holds values of the event."""
     if isinstance(error, TypeError):
         return NO_OVERLOAD
     if isinstance(error, ZeroDivisionError):

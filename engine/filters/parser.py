@@ -1,7 +1,7 @@
 """The parser of the filter language: CEL source into a tree, by recursive descent along CEL's grammar.
 
-The parser also resolves names. A name is a field of the event, or the variable of a macro around it. An
-expression whose cost has no bound is refused, with the place.
+Names are resolved: a field of the event, or the variable of a macro around it. An expression whose cost
+has no bound is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,8 +51,6 @@ def parse(source: str) -> Node:
 
 
 class _Parser:
-    """The parser of one source; `_next` is the token that it looks at."""
-
     def __init__(self, source: str) -> None:
         self._source = source
         self._tokens = tokens(source)
@@ -63,7 +61,6 @@ class _Parser:
         self._open = 0  # expressions that are being read, one within another
 
     def whole(self) -> Node:
-        """Read everything."""
         node = self._expression()
         if self._next.kind != "end":
             raise self._unexpected()
@@ -321,7 +318,7 @@ class _Parser:
         raise self._refused(at, f"unknown name {text!r}: a filter can only use event")
 
     def _field(self, token: Token, testing: bool = False) -> Node:
-        """Read the name of the event's field: `.name` or `["name"]`."""
+        """`.name` or `["name"]`"""
         at = self._next.position
         name = ""
         if self._take("."):

@@ -1,7 +1,7 @@
 """Regular expressions of `matches`: RE2's language, with bounds on compiling and on matching.
 
-The library compiles an expression at each evaluation. Unicode classes are expensive: `\\w` costs 250 us,
-`[0-9A-Za-z_]` nothing. In RE2, which CEL prescribes, both mean the same, so the expression is rewritten.
+The library compiles an expression at each evaluation, where `\\w` costs 250 us, `[0-9A-Za-z_]` nothing.
+In RE2, which CEL prescribes, both mean the same, and the expression is rewritten.
 """
 
 import re
@@ -10,8 +10,8 @@ from engine.filters.library import cel
 from engine.filters.syntax import FilterError
 
 LENGTH = 256
-# The most that a pattern can weigh; it then compiles in some 300 us. A character weighs 1, a class
-# _CLASS_WEIGHT, and a dot or a negated class _DOT_WEIGHT, each as often as it is repeated.
+# A pattern of this weight compiles in some 300 us. A character weighs 1, a class _CLASS_WEIGHT, and a dot
+# or a negated class _DOT_WEIGHT, each as often as it is repeated.
 WEIGHT = 500
 TEXT = 4096  # characters of a text that can be matched
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
@@ -22,7 +22,7 @@ _CLASS_WEIGHT, _DOT_WEIGHT = 3, 8  # a dot is any of UTF-8's sequences
 
 
 def translated(source: str, at: int, pattern: str) -> str:
-    """Return the pattern for the library. Raises FilterError if it is refused."""
+    """Return the pattern for the library. Raises FilterError."""
     if len(pattern) > LENGTH:
         raise FilterError(source, at, f"a pattern has at most {LENGTH} characters")
     try:
@@ -37,16 +37,13 @@ def translated(source: str, at: int, pattern: str) -> str:
 
 
 class _PatternReader:
-    """The reader of one pattern."""
-
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
         self._written: list[str] = []
 
     def read(self) -> str:
-        """Return the pattern, rewritten. Raises ValueError."""
-        weights = [0]  # the weights of the groups that are open
+        weights = [0]  # the weights of the open groups
         last = 0  # the weight of the element that a repetition would repeat
         folded = "(?i" in self._pattern or re.search(r"\(\?[msU]+i", self._pattern) is not None
         pattern = self._pattern
@@ -101,7 +98,6 @@ class _PatternReader:
         return max(int(match[1]), int(match[2] or 0)) + (match[2] == "")
 
     def _one(self, character: str) -> int:
-        """Write one character, class or assertion; return its weight."""
         if character == "\\":
             return self._escape(within=False)
         if character == "[":

@@ -16,8 +16,7 @@ RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, a
 
 
 class Filter:
-    """A compiled expression. `fields`: the fields of the event that it reads, such as `payload`.
-    `members`: the members that it names, with their whole paths, such as `payload.items[0]`."""
+    """A compiled expression. `fields` of the event and `members` are those that it reads."""
 
     __slots__ = ("__weakref__", "_evaluate", "fields", "members", "source")
 
@@ -34,8 +33,7 @@ class Filter:
         self._evaluate = evaluate
 
     def matches(self, facts: Facts) -> bool:
-        """Return True if the filter is true for an event. Raises EvaluationError if it is neither true
-        nor false."""
+        """Return True if the filter is true. Raises EvaluationError if it is neither true nor false."""
         facts.begin()
         value = self._evaluate(facts)
         if value is True:
@@ -45,12 +43,12 @@ class Filter:
         raise EvaluationError("the filter's result is not a boolean")
 
 
-_alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # by source, for all routes
+_alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # for all routes
 
 
 @lru_cache(RECENT)
 def compile_filter(source: str) -> Filter:
-    """Return the filter of a source. Raises FilterError, which names the place."""
+    """Return the filter of a source. Raises FilterError."""
     known = _alive.get(source)
     if known is None:
         known = _alive[source] = _compiled(source)

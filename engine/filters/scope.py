@@ -11,10 +11,11 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# The limits on steps: in one evaluation, and in all evaluations of one event together. A step is a node
-# of a macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us. So
-# an evaluation ends within some 3 ms, and all evaluations of an event within 10 ms, whatever the
-# expression and the payload. An evaluation that needs more steps fails. Plain comparisons need no steps.
+# The limits of one evaluation, and of all evaluations of one event together. A step is a node of a
+# macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us.
+#
+# An evaluation ends within some 3 ms, all evaluations of an event within 10 ms. Plain comparisons need no
+# steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
@@ -23,8 +24,7 @@ _INTEGER_DIGITS = 20  # the most characters of both, with the sign
 
 
 class Facts:
-    """One event, as filters see it, for one evaluation after another. `pause` is called between slices
-    of the work."""
+    """One event, for one evaluation after another. `pause` is called between slices of the work."""
 
     __slots__ = ("_floor", "_look", "_pause", "_slice_ends", "fields", "steps", "variables")
 
@@ -34,11 +34,11 @@ class Facts:
         self._pause = pause
         self._floor = 0
         self._slice_ends = 0 if pause is None else EVENT_STEPS - SLICE_STEPS
-        self._look = self._slice_ends  # below this number of steps, `spend` calls `_stop`
+        self._look = self._slice_ends  # `spend` calls `_stop` below it
         self.variables: list[Any] = [None, None]
 
     def begin(self) -> None:
-        """Begin another evaluation. It can spend at most `STEPS` of the steps that the event has left."""
+        """Begin another evaluation, with at most `STEPS` of the steps that the event has left."""
         self._floor = max(0, self.steps - STEPS)
         self._look = max(self._floor, self._slice_ends)
 
@@ -61,8 +61,7 @@ class Facts:
 def facts_of(
     event: Event, wanted: Collection[str], pause: Callable[[], None] | None = None
 ) -> Facts:
-    """Return an event as filters see it, for filters that read the `wanted` fields. Fields that the event
-    lacks are left out.
+    """Return an event as filters see it, for filters that read the `wanted` fields.
 
     Numbers become CEL's: integers of 64 bits, and doubles for longer integers and for fractions (infinity
     if a double cannot hold the number). If an object repeats a name, the last member counts. U+FFFD
@@ -83,7 +82,7 @@ def facts_of(
 
 
 def decoded(document: bytes) -> Any:
-    """Return a JSON document, which was checked when it came in."""
+    """Return the value of a JSON document that was checked when it came in."""
     try:
         return orjson.loads(document)
     except orjson.JSONDecodeError:  # a lone surrogate, or a number beyond what doubles hold
@@ -92,7 +91,7 @@ def decoded(document: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return an integer as orjson does: as a double if 64 bits do not hold it."""
+    """Like orjson: a double if 64 bits do not hold the integer."""
     if len(digits) <= _INTEGER_DIGITS and INT_MIN <= (value := int(digits)) <= UINT_MAX:
         return value
     return float(digits)

@@ -1,4 +1,4 @@
-"""The syntax tree of a CEL expression, and the errors of a filter. Data only."""
+"""The syntax tree of a CEL expression, and the errors of a filter."""
 
 from typing import ClassVar
 
@@ -16,19 +16,18 @@ class FilterError(ValueError):
 
 
 class EvaluationError(Exception):
-    """A filter is neither true nor false for an event. The message holds no value of the event."""
+    """A filter is neither true nor false; the message holds no value of the event."""
 
 
 NO_OVERLOAD = "these operands do not go together"
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """Any expression. `at` is its place in the source, `depth` the number of nodes on its longest path
-    down."""
+    """Any expression. `at` is its place in the source, `depth` the nodes on its longest path down."""
 
     at: int
     depth: int = 1
-    parts: ClassVar[tuple[str, ...]] = ()  # the fields that hold nodes
+    parts: ClassVar[tuple[str, ...]] = ()  # fields that hold nodes
 
 
 class Literal(Node, frozen=True):
@@ -65,7 +64,7 @@ class Select(Node, frozen=True):
 
 
 class Has(Node, frozen=True):
-    """`has(operand.name)`. In `has(event.name)`, which asks for an event's field, `operand` is None."""
+    """`has(operand.name)`; for `has(event.name)`, `operand` is None."""
 
     operand: Node | None
     name: str
@@ -81,7 +80,7 @@ class Index(Node, frozen=True):
 
 
 class FunctionCall(Node, frozen=True):
-    """A call of a function or method. The first argument of a method is its target."""
+    """A call of a function or method; a method's first argument is its target."""
 
     function: str
     arguments: tuple[Node, ...]

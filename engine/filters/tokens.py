@@ -1,4 +1,4 @@
-"""The tokens of CEL source. Nothing here checks how tokens fit together."""
+"""The tokens of CEL source."""
 
 import re
 
@@ -27,8 +27,8 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Token(Struct, frozen=True):
-    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is
-    the token as written; if `kind` is `string`, the string's value."""
+    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is as
+    written; for a `string`, its value."""
 
     kind: str
     text: str
@@ -58,7 +58,7 @@ def tokens(source: str) -> list[Token]:
 
 
 def _string(source: str, start: int, opening: str) -> tuple[Token, int]:
-    """Read a string literal; return its token and where it ends."""
+    """Return the token of a string literal, and where it ends."""
     prefix, quote = opening.rstrip("\"'").lower(), opening.lstrip("rRbB")
     begin = at = start + len(opening)
     while not source.startswith(quote, at):

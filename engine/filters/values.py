@@ -1,8 +1,10 @@
 """Equality, order and arithmetic of CEL over the values that JSON has.
 
-Python's own operators differ: in Python 1 equals True, and a quotient is rounded down. Python compares
-an integer with a double exactly, but CEL converts the integer to a double first. Nothing here takes more
-than linear time. Work that takes longer than one step (`engine.filters.scope.STEPS`) spends steps.
+In Python 1 equals True, and a quotient is rounded down. Python compares an integer with a double exactly;
+CEL converts the integer to a double first.
+
+Nothing here takes more than linear time. Longer work than one step spends steps
+(`engine.filters.scope.STEPS`).
 """
 
 import math
@@ -40,7 +42,7 @@ def equal(left: Any, right: Any, facts: Facts) -> bool:
 
 
 def ordered(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two values as operands of an order. Raises EvaluationError if they have no order."""
+    """Return two operands of an order. Raises EvaluationError if they have none."""
     kind, other = type(left), type(right)
     if kind is other and kind in (int, str, bool):
         return left, right
@@ -102,7 +104,7 @@ def multiply(left: Any, right: Any, facts: Facts) -> Any:
 
 
 def divide(left: Any, right: Any, facts: Facts) -> Any:
-    """Return `left / right`. The quotient of two integers is rounded towards zero."""
+    """Return `left / right`; of integers, rounded towards zero."""
     if _number(left, right) is float:
         if right != 0.0:
             return left / right
@@ -121,7 +123,7 @@ def remainder(left: Any, right: Any, facts: Facts) -> Any:
         raise EvaluationError(NO_OVERLOAD)
     if right == 0:
         raise EvaluationError("modulo by zero")
-    if right == -1 and left == INT_MIN:  # an error like `left / right`, which 64 bits do not hold
+    if right == -1 and left == INT_MIN:  # like `left / right`, which 64 bits do not hold
         raise EvaluationError("more than a 64-bit integer holds")
     rest = abs(left) % abs(right)
     return _int(left, right, -rest if left < 0 else rest)
@@ -154,7 +156,7 @@ def size(value: Any) -> int:
 
 def searched(text: str, part: str, facts: Facts) -> None:
     """Spend the steps of a search for `part` in `text`. In a long text, Python searches in linear time.
-    In a short text, it can compare all of `part` at each place, so a longer `part` costs more steps."""
+    In a short text, it can compare all of `part` at each place."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -169,8 +171,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return `result`. Raise EvaluationError if it or an operand is not a signed 64-bit integer. CEL
-    reads larger integers in JSON as unsigned, and does not mix signed and unsigned integers."""
+    """Raise EvaluationError if the result or an operand is not a signed 64-bit integer. CEL reads larger
+    integers in JSON as unsigned, and does not mix both."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result

@@ -23,7 +23,7 @@ _CONFIG = frozenset({"config", "omit"})
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """The target of requests. `url` and `headers` can contain secrets. `shown_url` has MASK for each."""
+    """The target of requests. `url` and `headers` can contain secrets; `shown_url` has MASK for each."""
 
     url: str
     shown_url: str
@@ -32,14 +32,14 @@ class Destined:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a template. Its methods take complete configurations, with every field.
+    """The address of a template. Its methods take configurations with every field.
 
-    If `base` is None, the configuration's field `field` is the whole URL. Otherwise the URL is the result
-    of the expression `base`, followed by `path`, whose parameters are percent-encoded. If `hosts` is
-    None, any host is allowed.
+    The URL is the result of the expression `base`, followed by `path`, whose parameters are
+    percent-encoded. If `base` is None, the configuration's field `field` is the URL. If `hosts` is None,
+    any host is allowed.
     """
 
-    field: str  # the configuration's field that errors name
+    field: str  # errors name this field of the configuration
     base: Structure | None
     path: str
     headers: Structure
@@ -49,12 +49,12 @@ class Address:
     added: frozenset[str]  # hosts that the operator adds: name or name:port, also for http
 
     def target(self, config: Mapping[str, Any]) -> Destined:
-        """Return the target of requests with a complete configuration."""
+        """Return the target of requests."""
         return Destined(self._url(config), self._shown(config), self._headers(config))
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Raise Refusal `invalid_request` if the URL breaks the template's rules or a header is unusable.
-        The Refusal names the field."""
+        """Raise Refusal `invalid_request` with the field's name if the URL breaks the template's rules or
+        a header is unusable."""
         url = self._url(config)
         name = f"config.{self.field}"
         try:

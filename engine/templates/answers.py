@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories that follow from the answer's status alone (None: success). The rules judge only outcomes
-# with such a category, not, for example, a timeout.
+# The categories that follow from the status alone (None: success). The rules judge no other outcomes,
+# such as a timeout.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -81,7 +81,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # The status is a success. It decides if the member that `ok` names was cut off.
+            # If the member that `ok` names was cut off, the status decides.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False
@@ -115,8 +115,6 @@ class AnswerRules(BaseModel):
 
 
 class _Answer:
-    """An answer; its body can be cut off."""
-
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
         self._ended_at = outcome.started_at + outcome.duration_ms / 1000
@@ -124,7 +122,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return True if a condition holds; None if it needs a member that was cut off."""
+        """Return None if the condition needs a member that was cut off."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:
@@ -137,7 +135,7 @@ class _Answer:
             found = path(self.document, sign.json_, _UNKNOWN)
             if found is _UNKNOWN and self._outcome.truncated and not self._whole:
                 return None
-            # Compare the types too, because 1 == True in Python.
+            # types differ too: in Python 1 == True
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
                 return False
@@ -146,7 +144,7 @@ class _Answer:
         return True
 
     def waits(self, sources: list[Wait]) -> Iterator[float]:
-        """Yield the wait in seconds for each source that has a value in the answer."""
+        """Yield the seconds to wait, for each source that has a value."""
         for source in sources:
             seconds: float | None = None
             if source.header is not None:
@@ -187,8 +185,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a JSON body, and whether all of it was read. If the body was cut off, return an object with
-    the members before the cut."""
+    """Return a JSON body, and whether all of it was read. If it was cut off, return the members before
+    the cut."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):

@@ -9,11 +9,11 @@ from engine.templates.definition import Definition
 from engine.templates.reading import TemplateFileError, read_template
 
 FOLDER = Path(__file__).with_name("catalog")
-MOST_TEMPLATES = 500  # of one folder, because lists show all templates
+MOST_TEMPLATES = 500  # in one folder: lists show all templates
 
 
 class Catalog:
-    """The templates by id, in the order of their names. Immutable."""
+    """The immutable templates, in the order of their names."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         found = sorted(definitions, key=lambda each: (each.name.lower(), each.id))
@@ -24,13 +24,13 @@ class Catalog:
         return tuple(self._by_id.values())
 
     def get(self, identifier: str) -> Definition | None:
-        """Return the template with an id, None for an unknown id."""
+        """Return the template with an id, or None."""
         return self._by_id.get(identifier)
 
 
 def catalog_of(settings: Settings) -> Catalog:
-    """Return the catalog that the settings describe: Angarium's templates and the operator's. A template
-    of the operator replaces Angarium's template with the same id. Raises TemplateFileError."""
+    """Return the catalog of Angarium's templates and the operator's. A template of the operator replaces
+    Angarium's with the same id. Raises TemplateFileError."""
     return read_catalog(settings.templates_dir, settings.template_hosts)
 
 
@@ -55,7 +55,7 @@ def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = 
 
 @cache
 def _ours(path: Path, added: frozenset[str]) -> Definition:
-    """Return one of Angarium's templates. A process compiles each once, for all its catalogs."""
+    """A process compiles each of Angarium's templates once."""
     return read_template(path, added)
 
 

@@ -21,15 +21,15 @@ _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class ConfigurationSchema:
-    """The schema of configurations: it checks and completes them. `schema` has a property for each field,
-    in the order in which pages show them."""
+    """The schema of configurations. `schema` has a property for each field, in the order in which pages
+    show them."""
 
     __slots__ = ("_defaults", "_multiline", "_validator", "schema", "secrets")
 
     def __init__(
         self, fields: Mapping[str, dict[str, Any]], required: list[str], multiline: Iterable[str]
     ) -> None:
-        """Raises ValueError for fields that are not valid JSON Schema."""
+        """Raises ValueError for invalid JSON Schema."""
         self.schema: dict[str, Any] = {
             "$schema": DIALECT,
             "type": "object",
@@ -44,7 +44,7 @@ class ConfigurationSchema:
         }
         try:
             jsonschema_rs.meta.validate(self.schema)
-            # Errors do not repeat a caller's value: it can be a secret.
+            # Errors do not repeat a value: it can be a secret.
             self._validator = jsonschema_rs.Draft202012Validator(
                 self.schema, mask="the value", validate_formats=True
             )
@@ -68,8 +68,8 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field. A field that is absent or null gets its default, if it
-        has one. A secret field that is null gets MASK."""
+        """Return a configuration with every field. A field that is absent or null gets its default. A
+        secret field that is null gets MASK."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)
@@ -105,8 +105,8 @@ __all__ = ["Definition", "Destined", "Example"]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The example of a template. From the outbound body `event` and the configuration `config`, the
-    template makes `body`: JSON, or a text in another format."""
+    """The example of a template. From the outbound body `event` and `config`, the template makes `body`:
+    JSON, or a text in another format."""
 
     event: dict[str, Any]
     config: dict[str, Any]
@@ -122,8 +122,8 @@ class Definition:
     description: str
     category: str
     icon: str
-    documentation: tuple[str, ...]  # URLs of the service's documentation
-    defaults: Mapping[str, Any]  # delivery options that suit the service, in the API's names
+    documentation: tuple[str, ...]  # URLs
+    defaults: Mapping[str, Any]  # delivery options, in the API's names
     example: Example
     configuration: ConfigurationSchema
     address: Address
@@ -137,20 +137,18 @@ class Definition:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The names of the secret fields."""
         return self.configuration.secrets
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request` for an unusable configuration, with details such as
-        `config.url`."""
+        """Raise Refusal `invalid_request` for an unusable configuration."""
         self.configuration.check(config)
         assert isinstance(config, dict)
         self.address.check(self.configuration.complete(config))
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field; see `ConfigurationSchema.complete`."""
+        """Return a configuration with every field, by `ConfigurationSchema.complete`."""
         return self.configuration.complete(config)
 
     def target(self, config: Mapping[str, Any]) -> Destined:
-        """Return the target of requests, for a configuration that `check` has accepted."""
+        """Return the target of requests, for a checked configuration."""
         return self.address.target(self.configuration.complete(config))

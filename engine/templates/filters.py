@@ -1,7 +1,7 @@
 """The filters of the template language: look-ups, limits, and escapes for services' markup languages.
 
-Each filter accepts any JSON value, and takes time linear in the value's size. A limit is in the unit in
-which the service counts. A text is never cut within a character or an escape.
+Each filter accepts any JSON value, and takes time linear in the value's size. No text is cut within a
+character or an escape.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from engine.templates.values import Numeral, as_text, encoded, indented
 
 LONGEST_LINE = 4_096  # no service shows a longer line
 MOST_FACTS = 50  # no service shows more fields
-_BREAK = "\u200b"  # a zero-width space: it separates characters that a service would interpret
+_BREAK = "\u200b"  # a zero-width space between characters that a service would interpret
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
 _SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
-# The characters that must be escaped everywhere in Telegram's MarkdownV2.
+# Telegram's MarkdownV2
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
 STRETCH = 512  # characters escaped in one call: few calls for a long text, and a short last search
@@ -39,7 +39,7 @@ def default(value: Any, instead: Any) -> Any:
 
 
 def path(value: Any, steps: str, instead: Any = None) -> Any:
-    """Return the value at a path of names and positions with dots between them, else `instead`."""
+    """Return the value at a path of names and positions, such as `a.0.b`, else `instead`."""
     for step in steps.split("."):
         if isinstance(value, dict):
             value = value.get(step)
@@ -65,12 +65,12 @@ def first_text(value: Any, *names: str) -> str | None:
 
 
 def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
-    """Look the value up in `words`, as text in lower case. Return `instead` if it is not there."""
+    """Look the value up in `words`, as text in lower case."""
     return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
 
 
 def facts(value: Any, limit: int) -> list[dict[str, str]]:
-    """Return the first `limit` members of an object, each as its `name` and its `value` as text."""
+    """Return the first `limit` members of an object."""
     if not isinstance(value, dict):
         return []
     pairs = list(value.items())[: min(limit, MOST_FACTS)]
@@ -83,7 +83,7 @@ def within(value: Any, limit: int) -> Any:
     text = encoded(value)
     if len(text) <= limit:
         return value
-    # JSON needs six bytes for some characters, such as \u001f.
+    # JSON needs six bytes for a character such as \u001f
     room = limit // 6 - len('{"truncated":true,"bytes":0000000,"text":""}')
     return {"truncated": True, "bytes": len(text), "text": truncate(text.decode(), room, "bytes")}
 
@@ -131,12 +131,12 @@ def join(value: Any, between: str) -> str:
 
 
 def line(value: Any) -> str:
-    """Return a value as text on one line, of at most `LONGEST_LINE` characters."""
+    """Return a text on one line, of at most `LONGEST_LINE` characters."""
     return _CONTROL.sub(" ", as_text(value)[:LONGEST_LINE]).strip()
 
 
 def identifier(value: Any, limit: int) -> str:
-    """Return a value as text that is valid in headers and identifiers."""
+    """Return a text that is valid in headers and identifiers."""
     return _UNSAFE.sub("_", as_text(value)[:limit])
 
 
@@ -188,7 +188,7 @@ MEASURES: dict[str, Callable[[str], int]] = {
     "characters": len,
     "utf16": _utf16,
     "bytes": _octets,
-    "json": _in_json,  # bytes of the text in a JSON body, for services that bound the whole body
+    "json": _in_json,  # bytes in a JSON body, for services that bound the whole body
 }
 
 
@@ -196,7 +196,7 @@ def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> st
     """Return the escaped text if it fits into `limit`, else as much of it as fits, and an ellipsis.
 
     `escape` must replace single characters and never shorten a text. The cost depends on the result's
-    length, not on that of the text.
+    length.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

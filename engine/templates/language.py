@@ -1,6 +1,6 @@
 """The language of a template's strings (leaves): Jinja's expressions and conditions, no loops, no calls.
 
-The cost of a leaf is linear in the size of the values that it reads. No look-up reaches an attribute of a
+A leaf's cost is linear in the size of the values that it reads. No look-up reaches an attribute of a
 Python object.
 """
 
@@ -28,8 +28,8 @@ class Omitted:
 
 OMIT: Final = Omitted()
 VARIABLES = frozenset({"event", "body", "config", "omit"})
-# The only nodes of Jinja that a leaf can contain. With For, Call, Macro, Import, Mul or Pow, a short leaf
-# could make a large result.
+# With Jinja's other nodes, such as For, Call, Macro, Import, Mul or Pow, a short leaf could make a large
+# result.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
     nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
@@ -42,7 +42,7 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, limited to look-ups of members of objects and items of lists."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return a member or an item. If there is none, return a value that raises when it is used."""
+        """Return a member or an item, or a value that raises when it is used."""
         if isinstance(obj, Mapping):
             if isinstance(argument, str) and argument in obj:
                 return obj[argument]
@@ -53,7 +53,7 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
         return self.undefined(obj=obj, name=argument)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return a member: attributes cannot be looked up."""
+        """Return a member, never an attribute."""
         return self.getitem(obj, attribute)
 
     def is_safe_callable(self, obj: Any) -> bool:
@@ -115,7 +115,7 @@ class _LeafJudge(NodeVisitor):
 
 
 def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
-    """Return a leaf's syntax tree. Raises LeafError for a leaf that is not in the language."""
+    """Return a leaf's syntax tree. Raises LeafError."""
     try:
         tree = ENVIRONMENT.parse(leaf)
         _LeafJudge(names).visit(tree)
@@ -132,7 +132,7 @@ def is_written(leaf: str) -> bool:
 
 
 def sole_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """Return the expression if the whole leaf is one expression, else None."""
+    """Return the expression that is the whole leaf, or None."""
     if len(tree.body) == 1 and isinstance(tree.body[0], nodes.Output):
         parts = tree.body[0].nodes
         if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):

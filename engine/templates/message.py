@@ -18,13 +18,13 @@ from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
-LARGEST_BODY = 1024 * 1024  # bytes that a template can make: as many as four of the largest events
+LARGEST_BODY = 1024 * 1024  # bytes: as many as four of the largest events
 # The largest body that a template can read, in bytes. Decoding a body of numbers or brackets blocks the
 # event loop for up to 25 ms. Events are smaller; a script's result can be larger.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
-# Members of an event's data that say in words what happened.
+# Members of an event's data that say what happened.
 TEXTS = ("text", "message", "summary", "title", "description")
 _NONE: Mapping[str, Any] = {}
 Format = Literal["json", "form", "text", "same"]
@@ -37,7 +37,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The message of a template. With the format `same`, the body is sent unchanged."""
+    """The message of a template; with the format `same`, the body is sent unchanged."""
 
     format: Format
     body: Structure | None
@@ -105,7 +105,7 @@ def event_of(document: Any, event_type: str, event_id: str | None = None) -> dic
     """Return the variable `event` of templates, which always has every member.
 
     `document` is an outbound body, or any JSON that a script returned. If it has no id, its digest is the
-    id, so that each attempt has the same id. If it has no member `data`, the whole document is the data.
+    id: each attempt has the same id. If it has no member `data`, the whole document is the data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")
@@ -130,7 +130,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return the value if it is an ISO 8601 instant, else None: a script can set any value."""
+    """A script can set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

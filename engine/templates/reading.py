@@ -1,6 +1,6 @@
 """A strict reader of template files: its errors name the file and the entry.
 
-The models below have the keys of a file; docs/decisions/0029-templates.md explains them.
+docs/decisions/0029-templates.md explains the keys of a file.
 """
 
 import json
@@ -34,7 +34,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,64}$")]
 
 
 class TemplateFileError(Exception):
-    """A file cannot be used. The message names the file and the entry."""
+    """A file cannot be used; the message names the file and the entry."""
 
 
 class _Address(BaseModel):
@@ -85,8 +85,7 @@ class _TemplateFile(BaseModel):
 
 
 def read_template(path: Path, added: frozenset[str]) -> Definition:
-    """Return the template of a file. `added` are additional hosts that the operator allows. Raises
-    TemplateFileError."""
+    """Return the template of a file. The operator allows the hosts `added`. Raises TemplateFileError."""
     if ID.fullmatch(path.stem) is None:
         raise TemplateFileError(
             f"{path}: a template's id is its file's name: small letters, digits, -"

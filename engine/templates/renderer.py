@@ -20,13 +20,12 @@ _NO_SUCH = "the destination's template is not in the catalog any more"
 
 
 class Renderer:
-    """The renderer of a catalog. Implements `engine.outbound.ports.TemplateStage`. Used on the trio
-    thread only."""
+    """The renderer of a catalog, on the trio thread. Implements `engine.outbound.ports.TemplateStage`."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # The decoded configurations, by the `id()` of a destination's `Template`, because hashing the
-        # object would cost more. An entry keeps its `Template`, so that no other object gets its `id()`.
+        # By the `id()` of a destination's `Template`, because hashing the object would cost more. An
+        # entry keeps its `Template`, so that no other object gets its `id()`.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(
@@ -69,7 +68,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """Mask the configuration's secrets in a message, because the service can have quoted them."""
+        """The service can have quoted the configuration's secrets."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

@@ -26,14 +26,16 @@ Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> 
 
 
 class Structure:
-    """A compiled structure. `{"$if": condition, ...}` is left out if the condition is false. In a list,
-    `{"$each": items, "$item": structure}` makes one element from `structure` for each of `items`, with
-    the variable `item`."""
+    """A compiled structure.
+
+    `{"$if": condition, ...}` is left out if the condition is false. In a list, `{"$each": items, "$item":
+    structure}` makes one element from `structure` for each of `items`, with the variable `item`.
+    """
 
     __slots__ = ("_program", "_root")
 
     def __init__(self, document: Any, names: frozenset[str] = VARIABLES) -> None:
-        """Raises LeafError if a leaf is not in the language. `names` are the variables."""
+        """Raises LeafError."""
         compiler = _Compiler(names)
         self._root = compiler.place(document)
         self._program = compiler.program()
@@ -92,7 +94,7 @@ class _Compiler:
         def value(leaves: Values, _variables: Values) -> Any:
             found = leaves[name]
             if isinstance(found, Undefined):
-                str(found)  # raises UndefinedError, which names the missing member
+                str(found)  # raises UndefinedError with the missing member's name
             return found
 
         return value

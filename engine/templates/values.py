@@ -1,6 +1,6 @@
 """JSON values as templates see them: a number keeps all its digits and its notation.
 
-Nothing here is recursive. The libraries' decoders are, and raise an error for deeply nested values.
+Nothing here is recursive. The libraries' decoders raise an error for deeply nested values.
 """
 
 import json
@@ -11,9 +11,7 @@ import msgspec
 
 from engine.model.json_members import without_surrogates
 
-EXACT_DIGITS = (
-    15  # every JSON reader keeps an integer of up to 15 digits exact; a longer one stays text
-)
+EXACT_DIGITS = 15  # every JSON reader keeps an integer of up to 15 digits exact
 _LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))
 
 
@@ -21,8 +19,8 @@ class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no
     """A text or value cannot be read or written as JSON."""
 
 
-# A number as it was written, such as 19.90, or with forty digits. The C encoder copies it, without a
-# Python call for each number.
+# A number as it was written, such as 19.90. The C encoder copies it, without a Python call for each
+# number.
 Numeral = msgspec.Raw
 
 
@@ -41,7 +39,7 @@ _exact = json.JSONDecoder(parse_float=Numeral, parse_int=_integer, parse_constan
 def decoded(text: bytes) -> Any:
     """Return the values of a JSON text. Raises ValueFault. A lone surrogate becomes U+FFFD."""
     try:
-        if b"\\ud" in text or b"\\uD" in text:  # escapes of surrogates begin like this
+        if b"\\ud" in text or b"\\uD" in text:  # the escape of a surrogate
             text = without_surrogates(text, b"\\ufffd")
         decoder = _exact if _LONG.search(text) else _decoder
         return decoder.decode(text.decode())
@@ -60,8 +58,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# The value of the last call of `indented`, and its text: a template can show the same data twice, as text
-# and as HTML. Values never change, so comparing their identity is enough.
+# A template can show the same data twice, as text and as HTML. Values never change: comparing their
+# identity is enough.
 _latest: tuple[object, str] = (None, "null")
 
 

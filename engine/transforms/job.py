@@ -1,7 +1,7 @@
 """A run of a script: the job as a worker gets it, the script's expected cost, and the worker's answer.
 
 An answer comes from a process in which a tenant's script ran, so nothing here trusts it: a malformed
-answer raises ValueError. Nothing here does I/O.
+answer raises ValueError.
 """
 
 import json
@@ -22,7 +22,7 @@ from engine.transforms import worker
 QUICK_S = 0.002  # a run with at most this CPU is quick; quick scripts go before others
 NEW_S = 0.005  # the expected CPU of a script that has never run
 PROOFS = 3  # quick runs until a script counts as quick
-MOST_PROOFS = 1_000  # the limit on this number: each run that is not quick raises the number
+MOST_PROOFS = 1_000  # the limit of `owed`, which each run that is not quick raises
 LONGEST_SEED = 256  # bytes of a seed that are used
 _WEIGHT = 0.2  # of the latest run in the expected CPU
 
@@ -34,7 +34,7 @@ MESSAGE_CHARACTERS = 500
 # The largest answer: a result, headers and logs. In JSON, a character of headers or logs can take six
 # bytes.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
-_CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
+_CUT = "\N{HORIZONTAL ELLIPSIS}".encode()
 
 
 class KnownScript(Struct, eq=False):
@@ -49,8 +49,8 @@ class KnownScript(Struct, eq=False):
     strikes: int = 0  # runs that were not quick
 
     def __post_init__(self) -> None:
-        """Make the script's key, by which workers know it. Its input includes the workspace, so that two
-        workspaces with the same source never share a context."""
+        """The input includes the workspace, so that two workspaces with the same source never share a
+        context."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 
@@ -83,19 +83,18 @@ class Job(Struct, eq=False):
     known: KnownScript
     kind: bytes
     content: bytes  # the bytes after the job's number in its frame
-    since: float  # trio's clock
+    since: float
     answer: Answer
-    expected_s: float = 0.0  # CPU that the job was expected to need when it was sent
+    expected_s: float = 0.0  # CPU, when the job was sent
     losses: int = 0  # workers that ended while they ran the job
     done: bool = False
 
     @property
     def size(self) -> int:
-        """The bytes of the job."""
         return len(self.content)
 
     def finish(self, result: Transformed | Failure) -> None:
-        """Answer the caller, unless it was answered before."""
+        """Call `answer`, unless it was called before."""
         if not self.done:
             self.done = True
             self.answer(result)
@@ -148,7 +147,6 @@ def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failu
 
 
 def _is_text(headers: Headers) -> bool:
-    """Return True if a script's headers name a content type that is not JSON."""
     for name, value in headers:
         if name.lower() == b"content-type":
             essence = value.partition(b";")[0].strip().lower()
@@ -157,7 +155,7 @@ def _is_text(headers: Headers) -> bool:
 
 
 def _text_of(body: bytes) -> bytes:
-    """Return the text of a JSON string. Lone surrogates become question marks."""
+    """Lone surrogates become question marks."""
     text = json.loads(body)
     if not isinstance(text, str):
         raise ValueError("not a string")  # noqa: TRY004 (as above)
@@ -165,8 +163,7 @@ def _text_of(body: bytes) -> bytes:
 
 
 def _beside(meta: bytes) -> tuple[str | None, Headers]:
-    """Return the event type and headers that a script set. Raises Refusal for values that must not be
-    sent."""
+    """Raises Refusal for values that must not be sent."""
     event_type, pairs = json.loads(meta)
     if event_type is not None:
         _require_type(_clean(event_type))

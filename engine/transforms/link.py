@@ -1,7 +1,6 @@
 """The link to one worker process: the socket, the jobs in flight, and the end of the process.
 
-Whatever the process does, the link answers each job within a bounded time, or returns it to the pool. The
-pool chooses the jobs.
+Whatever the process does, the link answers each job within a bounded time, or returns it to the pool.
 """
 
 import importlib.util
@@ -26,16 +25,15 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run, instead of WALL_S, while it has used less CPU than `worker.CPU_S`: the computer
-# is busy, and the script is not at fault. Without a limit, a worker that gets no CPU would hold its jobs
-# for ever.
+# The limit of a run that has used less CPU than `worker.CPU_S`: the computer is busy, and the script is
+# not at fault. Without a limit, a worker that gets no CPU would hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle computer
 LOOK_S = 0.002  # between two checks for the exit code of a process that ended
 LOOKS = 500  # the limit on such checks: a killed process ends at once, unless the computer hangs
-SOURCES = 256  # the limit on the sources that a worker keeps; at one more it forgets all
-SOURCE_BYTES = 8 * 1024 * 1024  # the limit on the bytes of these sources together
+SOURCES = 256  # sources that a worker keeps; at one more it forgets all
+SOURCE_BYTES = 8 * 1024 * 1024  # of these sources together
 READ_BYTES = 256 * 1024
 # The first two settings make the allocator return the memory of a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
@@ -44,13 +42,15 @@ _TOOK_LONG = "the script took longer than 250 ms"
 _BROKE = "the script broke the process that it ran in"
 
 log = structlog.get_logger("angarium.transforms")
-_told: set[bytes] = set()  # incomplete confinements that were already logged
+_told: set[bytes] = set()
 
 
 class Link:
-    """The link to a worker. Owner: the pool. The link calls `answered` with each job's result and cost,
-    and `freed` when the worker has room again. When the process has ended, it calls `ended` with the jobs
-    that must run again."""
+    """The link to a worker. Owner: the pool.
+
+    `answered` gets each job's result and cost. `freed` is called when the worker has room again. `ended`
+    gets the jobs that must run again after the end of the process.
+    """
 
     def __init__(
         self,
@@ -61,17 +61,17 @@ class Link:
         freed: Callable[["Link"], None],
         ended: Callable[["Link", list[Job]], None],
     ) -> None:
-        """Start the process. Raises OSError if that fails."""
+        """Start the process; raises OSError."""
         self._reactor = reactor
         self._timers = timers
         self._answered = answered
         self._freed = freed
         self._ended = ended
         self.flying: deque[Job] = deque()
-        self.expected_s = 0.0  # CPU that the jobs in flight are expected to need
-        self.alone = False  # the job in flight is slow: no other job is sent
+        self.expected_s = 0.0
+        self.alone = False  # no other job is sent
         self.said_hello = False
-        self.cause = ""  # the reason that the process gave for not starting
+        self.cause = ""  # of a process that did not start
         self.idle_since = trio.current_time()
         self._sources: set[bytes] = set()
         self._source_bytes = 0
@@ -122,7 +122,6 @@ class Link:
         self._flush()
 
     def _introduce(self, job: Job) -> None:
-        """Send the job's source, unless the worker has it."""
         known = job.known
         if known.key in self._sources:
             return
@@ -183,8 +182,8 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Decode the answers that have come, and append them to `done`. Raises ValueError for a malformed
-        answer, whose job then stays in flight."""
+        """Append the answers that have come to `done`. Raises ValueError for a malformed answer, whose
+        job then stays in flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
             (length,) = worker.FRAME.unpack_from(buffer, at)
@@ -221,7 +220,6 @@ class Link:
     # --- the end
 
     def _look(self) -> None:
-        """End the process if its start, or its present run, has reached its time limit."""
         self._watch = None
         if self.closed:
             return
@@ -240,7 +238,7 @@ class Link:
             self.lose(_TOOK_LONG)
 
     def _used_s(self) -> float:
-        """Return the CPU time that the process has used, from its CPU clock in the kernel."""
+        """Return the CPU time of the process, from its CPU clock in the kernel."""
         try:
             return time.clock_gettime((~self.process.pid << 3) | 2)
         except OSError:
@@ -253,15 +251,17 @@ class Link:
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. The present job fails with `reason`. If `reason` is None, the job fails only
-        if it reached its CPU limit, or if this is the second worker that ended during the job; otherwise
-        it runs again. All other jobs in flight run again."""
+        """End the process. The present job fails with `reason`.
+
+        If `reason` is None, the job fails only if it reached its CPU limit, or if it was also in flight
+        when another worker ended.
+        """
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
 
     def _conclude(self, reason: str | None, looks: int) -> None:
-        # The socket of a process closes before the kernel has the exit code, so look again until it has.
+        # The socket of a process closes before the kernel has the exit code.
         code = self.process.poll()
         if code is None and looks:
             self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))
@@ -296,7 +296,6 @@ class Link:
 
 
 def _tell_confined(content: bytes) -> None:
-    """Log once that this machine cannot confine its workers fully."""
     if content == bytes((seal.NO_NEW_PRIVILEGES | seal.FILTERED,)):
         return
     if content not in _told:
@@ -311,7 +310,7 @@ def _tell_confined(content: bytes) -> None:
 
 
 def _command(descriptor: int, nice: int) -> list[str]:
-    """Return the command line of a worker: an interpreter that imports no module of the server."""
+    """The interpreter imports no module of the server."""
     return [
         sys.executable, "-I", "-S", "-B", worker.__file__, str(descriptor),
         _library(), os.fspath(_FOLDER / "hardened.js"), str(nice),
@@ -319,8 +318,7 @@ def _command(descriptor: int, nice: int) -> list[str]:
 
 
 def _library() -> str:
-    """Return the path of the script engine's library, which only workers load. Raises OSError if it is
-    missing."""
+    """Only workers load this library. Raises OSError if it is missing."""
     spec = importlib.util.find_spec("_quickjs")
     if spec is None or spec.origin is None:
         raise OSError("the library that runs scripts is not installed")

@@ -1,8 +1,5 @@
-"""The pool of worker processes that run scripts, so that a script harms only its own workspace.
-
-Nothing here waits: the pool queues jobs and sends them to workers with room, and answers come through the
-reactor. Workers start when there is a job, and end after `IDLE_S` without one.
-"""
+"""The pool of worker processes that run scripts, so that a script harms only its own workspace. Nothing
+here waits."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,17 +20,16 @@ from engine.transforms.link import Link
 from engine.transforms.waiting import JobQueue
 
 WINDOW_JOBS = 32  # jobs of one worker at a time, enough that it never waits for the engine
-WINDOW_S = 0.004  # expected CPU of these jobs, which bounds how long a new job waits behind them
+WINDOW_S = 0.004  # expected CPU of these jobs; bounds how long a new job waits behind them
 WINDOW_BYTES = 1024 * 1024  # of the bodies in one batch; the last body may exceed it
 PATIENCE_S = 60.0  # how long a job can wait; then it fails
-IDLE_S = 60.0  # a worker ends after this time without a job
+IDLE_S = 60.0  # a worker without a job ends after this time
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itself quick again
 # The most bytes of remembered sources: a caller that tries many scripts must not fill the memory. In
 # memory, a source can take four times the bytes of its UTF-8 form.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of workers for quick scripts (NICE_QUICK), of a pool's only worker (NICE_ONLY), and of
-# workers for all scripts (NICE_ANY). So new and slow scripts leave CPU to the server and its database.
+# The niceness leaves CPU to the server and its database. NICE_ONLY is for a pool's only worker.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
@@ -55,12 +51,12 @@ class TransformStatistics(Struct, frozen=True):
 
     workers: int
     started: int
-    lost: int  # workers that were killed or died; not those that ended when idle
+    lost: int  # not the workers that ended when idle
     waiting: int
     running: int
     runs: int
     failures: int
-    cpu_s: float  # of runs
+    cpu_s: float
 
 
 class TransformPool:
@@ -74,15 +70,15 @@ class TransformPool:
         self._for_any = max(1, workers // 2)
         self._size = workers
         self._links: list[Link | None] = [None] * workers  # the first `_for_any` take all scripts
-        self._slow_last = [False] * workers  # whether a worker's last job was slow
+        self._slow_last = [False] * workers
         self._waiting = JobQueue()
         self._known: OrderedDict[tuple[str, str | None, str], KnownScript] = OrderedDict()
         self._known_bytes = 0
         self._kicked = False
         self._sweeping = False
         self._closed = False
-        self._not_before = 0.0  # on trio's clock: no worker starts earlier
-        self._in_a_row = 0  # consecutive workers that did not start
+        self._not_before = 0.0  # on trio's clock
+        self._in_a_row = 0
         self._started = self._lost = self._runs = self._failures = 0
         self._cpu_s = 0.0
 
@@ -107,11 +103,8 @@ class TransformPool:
         return await self._await(partial(self.run, script, body, now_ms, seed))
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Return the error in a script's source, with line and column; None if there is none.
-
-        `customer` is the account of the customer whose session asks. Raises Refusal 503 `overloaded` if
-        scripts cannot be checked now.
-        """
+        """Return the error in a script's source, with line and column; None if there is none. Raises
+        Refusal 503 `overloaded` if scripts cannot be checked now."""
         known = KnownScript(workspace, source, customer)
         result = await self._await(
             lambda done: self._submit(check_of(known, trio.current_time(), done))
@@ -240,14 +233,14 @@ class TransformPool:
         if link is None and not (waiting.quick or (for_any and waiting.slow)):
             return
         if link is not None and link.closed:
-            return  # `_ended` is called when the process has ended
+            return
         if link is not None and link.alone:
             if link.flying:
                 return
             link.alone = False
         if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
             if link is not None and link.flying:
-                return  # the slow script must run alone, so the worker must finish its jobs first
+                return  # the slow script must run alone
             job = waiting.take_slow(trio.current_time())
             if job is not None:
                 self._slow_last[index] = True

@@ -19,10 +19,9 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# For each architecture: its audit number; the system calls that are allowed with any arguments; and
-# `mmap` and `mprotect`, which are allowed unless they make memory executable. All other calls are denied,
-# including those of future kernels. No allowed call opens a file, makes a connection, or starts, traces
-# or signals a process.
+# The audit number, the allowed system calls, and the system calls that are allowed unless they make
+# memory executable. No allowed call opens a file, makes a connection, or starts, traces or signals a
+# process.
 _X86_64 = (
     0xC000003E,
     {
@@ -47,16 +46,15 @@ _AARCH64 = (
 )  # fmt: skip
 ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
-# The measures that confine a process, as flags.
 NO_NEW_PRIVILEGES, FILTERED = 1, 2
 
 
 def program(machine: str) -> bytes:
-    """Return the BPF program for an architecture. Raises KeyError for an unknown architecture."""
+    """Return the BPF program for an architecture. Raises KeyError."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # Five instructions follow the comparisons: deny (no number was equal); load the protection of a
-    # mapping (`mmap` and `mprotect` jump here); test it; allow (all other allowed calls jump here); deny.
+    # Jumps go to the five instructions after the comparisons: deny; load a mapping's protection (`mmap`
+    # and `mprotect` jump here); test it; allow (other allowed calls jump here); deny.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),

@@ -1,8 +1,7 @@
 """The queue of jobs for workers: workspaces take turns, and each turn has the same CPU time.
 
-Within a workspace, its customers take turns of one job; jobs without a customer count as the jobs of one
-more customer. The queue charges a job's expected CPU when the job begins, and corrects the charge after
-the run. Nothing here awaits.
+Within a workspace, its customers take turns of one job. Jobs without a customer count as the jobs of one
+more customer.
 """
 
 from collections import Counter, deque
@@ -13,17 +12,17 @@ from engine.runtime.fair_queue import FairQueue
 from engine.transforms.job import Job
 
 TURN_S = 0.001  # the CPU of a turn: some twenty plain scripts
-LEAST_S = 0.00005  # the least charge of a run, because the engine works for it too
-MOST_JOBS = 10_000  # waiting jobs of a workspace: the default number of all attempts in flight
-MOST_BYTES = 64 * 1024 * 1024  # waiting bytes of a workspace
-CUSTOMER_PART = 4  # a customer can have a fourth of these jobs and bytes, so that others find room
-FREE_S = 0.001  # a run's CPU beyond this counts against the share; plain scripts need less
+LEAST_S = 0.00005  # the least charge of a run: the engine works for it too
+MOST_JOBS = 10_000  # of a workspace: the default number of all attempts in flight
+MOST_BYTES = 64 * 1024 * 1024  # of a workspace
+CUSTOMER_PART = 4  # a customer can have a fourth of these jobs and bytes: others find room
+FREE_S = 0.001  # CPU of a run that does not count against the share; plain scripts need less
 SHARE = 0.25  # of a core for a workspace, besides `FREE_S` a run: the computer has other work
-BURST_S = 0.5  # CPU beyond the share before a workspace's slow scripts wait: ten of the worst runs
+BURST_S = 0.5  # beyond the share, before slow scripts wait: ten of the worst runs
 
 
 class WorkspaceQueue:
-    """The quick jobs or the slow jobs of one workspace. Its customers take turns."""
+    """The quick jobs or the slow jobs of one workspace."""
 
     def __init__(self) -> None:
         self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer
@@ -75,7 +74,7 @@ class WorkspaceJobs(Struct, eq=False):
     quick: WorkspaceQueue
     slow: WorkspaceQueue
     bytes: int = 0
-    credit_s: float = 0.0  # CPU left of its turn; negative if it took more than its turn
+    credit_s: float = 0.0  # of its turn; negative if it took more
     owed_s: float = 0.0  # CPU used beyond its share, as of `owed_at`
     owed_at: float = 0.0
 
@@ -108,24 +107,24 @@ class JobQueue:
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}
-        # The workspaces with quick jobs, and the workspaces with slow jobs, in the order of their turns.
         self._quick: deque[WorkspaceJobs] = deque()
         self._slow: deque[WorkspaceJobs] = deque()
         self.count = 0
 
     @property
     def quick(self) -> bool:
-        """True if a job of a quick script waits."""
         return bool(self._quick)
 
     @property
     def slow(self) -> bool:
-        """True if a job waits that is not quick."""
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:
-        """Queue a job; return False if there is no room. With `first`, which is for a job that comes back
-        from a worker, the job becomes the next of its customer, even if there is no room."""
+        """Queue a job; return False if there is no room.
+
+        With `first`, a job that comes back from a worker becomes the next of its customer, even if there
+        is no room.
+        """
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
@@ -167,8 +166,8 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All workspaces have used up their turns. Each gets the same number of new turns, just enough
-            # for at least one workspace to have CPU left.
+            # All turns are used up. Each workspace gets the same number of new turns: just enough that
+            # one of them has CPU left.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)

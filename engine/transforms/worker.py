@@ -1,7 +1,7 @@
 """The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
-The worker reads jobs from a socket and answers them. This file imports very little, so that a worker
-starts in some 15 ms and holds nothing that a script could reach. The engine trusts no answer.
+This file imports very little, so that a worker starts in some 15 ms and holds nothing that a script could
+reach. The engine trusts no answer.
 """
 
 from __future__ import annotations
@@ -18,33 +18,31 @@ TYPE_CHECKING = False  # `typing` would double the time that a start takes
 if TYPE_CHECKING:
     from typing import Any
 
-CPU_S = 0.050  # the limit of one run, which the script engine checks between operations
+CPU_S = 0.050  # the limit of one run; the script engine checks it between operations
 # The CPU limit of one job: beyond it, a signal of the kernel ends the process. It is for native
-# functions, which do not check `CPU_S`. It is larger than `CPU_S` because the kernel's ticks are up to
-# 10 ms long, and because a job can also compile its script.
+# functions, which do not check `CPU_S`. It is larger because the kernel's ticks are up to 10 ms long, and
+# because a job can also compile its script.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # bytes of one script
-# The stack of JavaScript's calls, in bytes. The process has a stack of 8 MiB, which is enough, because
-# native functions take little between two checks of this limit.
+# Bytes of JavaScript's calls. The process has a stack of 8 MiB, because native functions take little
+# between two checks of this limit.
 STACK = 512 * 1024
 OUTPUT = 1024 * 1024  # bytes of a result
-CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
+CONTEXTS = 64  # 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# If the address space is larger than this, all contexts are dropped, so that the next run can use at
-# least the difference to `ADDRESS_SPACE`.
+# If the address space is larger, all contexts are dropped, so that the next run can use at least the
+# difference to `ADDRESS_SPACE`.
 ADDRESSES = 192 * 1024 * 1024
-# If a run has enlarged the address space by more than this, its garbage is collected; most runs do not
-# enlarge it. The limit RESIDENT is not enough: memory that was allocated but never written is not
-# resident, but takes address space from later runs.
+# If a run enlarged the address space by more, its garbage is collected. RESIDENT is not enough: memory
+# that was never written is not resident, but takes address space from later runs.
 LEFT = 4 * 1024 * 1024
-CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop only files
-# A user id without an account. No database runs under this id, because PostgreSQL needs an account; under
-# the id of `nobody`, a database can run.
+CORE_BYTES = 1  # 0 would stop files, but not dumps piped to a collector
+# A user id without an account: PostgreSQL cannot run under it, but can run as `nobody`.
 ACCOUNT = 65533
 
-# The CPU clock of the process's only thread. The CPU clock of the process is not exact: while a CPU timer
-# is set, as here, it advances only with the kernel's ticks, every 10 ms.
+# The CPU clock of the process is not exact: while a CPU timer is set, it advances only with the kernel's
+# ticks, every 10 ms.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
@@ -54,8 +52,8 @@ ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of
 SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
 READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
 UNABLE = b"U"  # instead of READY: the process cannot start here; the content says why
-NOT_STARTED = 9  # the exit code of a process that cannot start; `confine` returns other numbers
-REFUSED = b"E"  # the run failed, with a message of this process in plain text
+NOT_STARTED = 9  # an exit code that `confine` never returns
+REFUSED = b"E"  # with a message of this process in plain text
 READ_BYTES = 256 * 1024
 KEY = 16  # bytes that name a source
 
@@ -74,7 +72,7 @@ class BrokenScriptError(Exception):
 
 
 class ScriptContext:
-    """A script in a context of its own: compiled once, called again and again."""
+    """A script in a context of its own."""
 
     __slots__ = ("_context", "_limited_s", "_run")
 
@@ -95,12 +93,12 @@ class ScriptContext:
             raise BrokenScriptError(said(error)) from None
 
     def run(self, body: str, now_ms: float, seed: str) -> tuple[str, bool]:
-        """Call the script. Return its result, and whether the context can be used again."""
+        """Return the result, and whether the context can be used again."""
         began = cpu_time()
         if self._limited_s != CPU_S:
             self._limit(CPU_S)
         result: str = self._run(body, now_ms, seed)
-        # JavaScript's pending jobs, such as promises, must run now, not during a later run.
+        # Pending jobs, such as promises, must not run during a later run.
         pending = self._context.execute_pending_job
         while pending():
             left = began + CPU_S - cpu_time()
@@ -124,7 +122,7 @@ def require_script(library: Any, source: str) -> None:
     """Raise BrokenScriptError if a source is not a complete script by itself.
 
     `ScriptContext` puts the source into a function. A source that could end this function has an unpaired
-    bracket, so it is not a complete script.
+    bracket.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -138,7 +136,7 @@ def require_script(library: Any, source: str) -> None:
 
 
 def said(error: Exception) -> str:
-    """Return the script engine's error about a source, with the line and column."""
+    """Return the script engine's error, with the line and column."""
     message, _, stack = str(error).partition("\n")
     if message == "InternalError: interrupted":
         message = TOO_LONG
@@ -160,18 +158,18 @@ class Worker:
         self._sources: dict[bytes, str] = {}
         self._runners: dict[bytes, ScriptContext] = {}  # the last was used latest
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
-        self._size = self._measure()[0]  # in bytes of addresses, after the last job
+        self._size = self._measure()[0]  # bytes of addresses, after the last job
 
     def serve(self, held: int) -> None:
-        """Send READY with `held`, the flags of the measures that confine this process. Then read and
-        answer jobs until the server closes the socket."""
+        """Answer jobs until the server closes the socket. `held`: the flags of the measures that confine
+        this process."""
         self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:
             try:
                 chunk = os.read(self._descriptor, READ_BYTES)
             except OSError:
-                return  # the server is gone
+                return
             if not chunk:
                 return
             buffer += chunk
@@ -217,7 +215,7 @@ class Worker:
         return (SOUND, b"") if result[:1] == "N" else _framed(result)
 
     def _run(self, frame: bytes) -> tuple[bytes, bytes, float]:
-        """Return the answer, and the CPU time at which the run began, after compiling."""
+        """Return the answer, and the CPU time after compiling."""
         _, now_ms, length = JOB.unpack_from(frame, 1)
         at = 1 + JOB.size
         key = frame[at : at + KEY]
@@ -231,7 +229,7 @@ class Worker:
         except BrokenScriptError as error:
             return *_refused(str(error)), began
         except (self._library.JSException, UnicodeError, MemoryError) as error:
-            # The context of an interrupted run can be in any state: it is not used again.
+            # An interrupted run can leave the context in any state.
             self._runners.pop(key, None)
             return *_refused(said(error)), began
         if not good:
@@ -256,8 +254,6 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Free memory if a job has left too much: the garbage of its context; if that is not enough, the
-        context; then all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -272,7 +268,7 @@ class Worker:
         self._size = size
 
     def _measure(self) -> tuple[int, int]:
-        """Return the sizes of the process's address space and of its resident memory, in bytes."""
+        """Return the bytes of address space and of resident memory."""
         size, resident, _ = os.pread(self._memory, 64, 0).split(maxsplit=2)
         return int(size) * _PAGE, int(resident) * _PAGE
 
@@ -282,8 +278,7 @@ def _refused(message: str) -> tuple[bytes, bytes]:
 
 
 def _framed(result: str) -> tuple[bytes, bytes]:
-    """Return a result of the prelude (`hardened.js`) as an answer: its kind, and up to three lines of
-    JSON."""
+    """Return the answer for a result of `hardened.js`."""
     kind, _, text = result.partition("\n")
     content = text.encode()
     if content.find(b"\n") > OUTPUT:
@@ -293,9 +288,9 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 
 def confine() -> int:
-    """Give up the rights that scripts do not need. Return the flags that `seal.confine` returns."""
-    # The import comes first, because the limits below forbid opening files. Only this import needs the
-    # folder on the import path.
+    """Give up the rights that scripts do not need; return the flags of `seal.confine`."""
+    # The import precedes the limits below, which forbid opening files. Only this import needs the folder
+    # on the path.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]
@@ -325,7 +320,7 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Serve as a worker, as the command line says. Without arguments, exit with the result of `confine`.
+    """Serve as a worker. Without arguments, exit with the result of `confine`.
 
     A process that cannot start writes the reason to its socket, or without arguments to its output.
     """
