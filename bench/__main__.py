@@ -1,11 +1,10 @@
-"""The bench's command line: `python -m bench COMMAND`. Each command is a module, imported on demand."""
+"""The bench's command line: `python -m bench COMMAND`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-# The commands: each has a description, and the module whose `main(arguments)` runs it.
 COMMANDS = {
     "run": ("run a scenario, or all of the curated set", "bench.runs"),
     "drive": ("put load on your own server and check your bars", "bench.drive"),
@@ -18,12 +17,12 @@ COMMANDS = {
     "limits": ("measure the limits of generator and receiver on this machine", "bench.limits"),
     "tune": ("find the concurrency that a destination needs", "bench.tune"),
 }
-# Our own packages. If another package is missing, the development tools are not installed.
+# If another package is missing, the development tools are not installed.
 OURS = ("bench", "engine", "api", "storage")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; return its exit code."""
+    """Run a command; return its exit code."""
     width = max(map(len, COMMANDS))
     parser = argparse.ArgumentParser(
         prog="python -m bench",

@@ -1,8 +1,8 @@
-"""The time that an AI agent waits for its first answer from the service.
+"""The time that an AI agent waits for its first answer from the service: `python -m bench.agents`.
 
-Run `python -m bench.agents`: it creates 10,000 destinations, connects by MCP over HTTP, calls the tool
-`find_trouble`, and prints the time from the connection to the tool's answer. The exit code is 1 if the
-first time or the median of the others is above the limit, `BAR_MS`.
+It creates 10,000 destinations, connects by MCP over HTTP, calls the tool `find_trouble`, and prints the
+time from the connection to the tool's answer. The exit code is 1 if the first time or the median of the
+others is above `BAR_MS`.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from bench.checks import require
 from bench.service import Service
 
 DESTINATIONS = 10_000
-AT_ONCE = 16  # requests that make destinations
+AT_ONCE = 16
 ROUNDS = 21  # the first one is judged alone: it includes what the server makes late
 BAR_MS = 200.0
 
@@ -57,7 +57,7 @@ async def _fill(service: Service) -> None:
 
 
 async def _connect(service: Service, key: str) -> float:
-    """Connect and call the tool; return the milliseconds until its answer."""
+    """Return the milliseconds until the tool's answer."""
     headers = {"authorization": f"Bearer {key}", "x-environment": "DEVELOPMENT"}
     async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
         began = time.perf_counter()

@@ -8,8 +8,8 @@ from bench.service import Figures, Receiver, Service
 
 
 def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int) -> Figures:
-    """Fill a disabled destination's backlog, then enable it. Measure the memory, and require that all
-    deliveries arrive once and in order."""
+    """Fill a disabled destination's backlog, then enable it. All deliveries must arrive once and in
+    order."""
     destination = service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=16, ordering="KEY"
     )

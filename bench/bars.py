@@ -8,7 +8,7 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit of a figure: at most, or at least, `demanded`. `stretch` is a stricter goal."""
+    """A limit of a figure, `demanded`; `stretch` is a stricter goal."""
 
     figure: str
     at_most: bool
@@ -18,12 +18,10 @@ class Bar:
 
     @property
     def held(self) -> bool:
-        """True if the median is within the bar; False without measurements."""
         return self._reached(self.demanded)
 
     @property
     def stretched(self) -> bool:
-        """True if the median also reaches the goal."""
         return self.stretch is not None and self._reached(self.stretch)
 
     def _reached(self, bound: float) -> bool:
@@ -42,7 +40,7 @@ def bars_of(run: Run) -> list[Bar]:
 
 
 def median(run: Run, figure: str) -> float | None:
-    """Return the median over the measurements with verdict ok; None if none of them has the figure."""
+    """Return the median over the measurements with verdict ok, or None."""
     values = [
         each.figures[figure]
         for each in run.measurements

@@ -1,5 +1,4 @@
-"""The figures of other systems for the same work, from bench/baseline.toml. That file also describes
-how they were measured."""
+"""The figures of other systems for the same work, from bench/baseline.toml."""
 
 import tomllib
 from functools import cache
@@ -12,7 +11,7 @@ FILE = Path(__file__).parent / "baseline.toml"
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another system. `figures`: its figures by scenario, under the names that our own figures have."""
+    """Another system. `figures` are by scenario, under the names that our own figures have."""
 
     name: str
     version: str
@@ -23,8 +22,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems, and how they were measured. `send_micros`: the CPU time of a bare request, in
-    microseconds, on the computer where they were measured."""
+    """Other systems. `send_micros`: the CPU microseconds of a bare request on the computer where they
+    were measured."""
 
     measured: str
     machine: str
@@ -33,8 +32,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     systems: list[System]
 
     def beside(self, scenario: str) -> dict[str, dict[str, float]]:
-        """Return each system's figures for one scenario. `timesFloor` is the CPU time of an event as a
-        multiple of `send_micros`."""
+        """Return each system's figures for one scenario. `timesFloor` is a multiple of `send_micros`."""
         found = {}
         for system in self.systems:
             figures = dict(system.figures.get(scenario, {}))
@@ -47,5 +45,5 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def baseline() -> Baseline:
-    """Return the known figures of other systems."""
+    """Return the figures of other systems."""
     return msgspec.convert(tomllib.loads(FILE.read_text("utf-8")), Baseline)

@@ -1,16 +1,12 @@
-"""Servers for `run --tiny`, which only tests that scenarios run.
-
-Their floors (`bench.calibration`) are measured with few requests. When the servers stop, they do not wait
-long for receivers that never answer.
-"""
+"""Servers for `run --tiny`, which only tests that scenarios run."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from bench.service import Service
 
-FLOOR_REQUESTS = 2_000  # a few milliseconds of CPU: the value of the floor does not matter
-GRACE_S = 2  # attempts in flight at the end do not matter
+FLOOR_REQUESTS = 2_000  # the value of the floor does not matter
+GRACE_S = 2  # receivers that never answer do not delay the end
 
 
 @contextmanager
@@ -23,8 +19,11 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
 
 
 class Shared(ExitStack):
-    """One server that scenarios use one after another. It starts at the first use. A scenario gets a
-    new server if it has its own settings, or if the shared server is in use."""
+    """One server that scenarios use one after another.
+
+    It starts at the first use. A scenario gets a new server if it has its own settings, or if the shared
+    server is in use.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,12 +1,12 @@
 """The floors of this machine: the CPU of the least work that any such service must do.
 
-The first floor is a request and its answer (epoll and httptools only, without signature or storage).
-The second is one row of a group that is inserted in one commit (a prepared statement with `unnest`).
-The third is a system call. Figures are multiples of the floors measured before and after, because
-machines differ, and one machine changes from minute to minute.
+The first floor is a request and its answer (epoll and httptools only, without signature or storage). The
+second is one row of a group that is inserted in one commit (a prepared statement with `unnest`). The
+third is a system call. Figures are multiples of the floors measured before and after, because one machine
+changes from minute to minute.
 
-The measurement runs in its own process: `python -m bench.calibration` reads its plan as JSON from
-stdin, and prints CPU microseconds as JSON. With `URL [REQUESTS]` it measures only the first floor.
+`python -m bench.calibration` reads its plan as JSON from stdin, and prints CPU microseconds as JSON. With
+`URL [REQUESTS]` it measures only the first floor.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 CONNECTIONS = 16
 _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
-GROUP = 256  # rows of one insert, like a group under load
+GROUP = 256  # rows of one insert
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The second and third floor have sizes in proportion to the requests of the first. 60,000 requests
-# (`bench.service.FLOOR_REQUESTS`) mean 100 groups and 600,000 system calls, which take 0.1 s each.
+# The other floors' sizes, in proportion to the requests of the first. 60,000 requests mean 100 groups and
+# 600,000 system calls, which take 0.1 s each.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
-WARM_GROUPS = 4  # not counted: the first groups extend the table's files and fill caches
+WARM_GROUPS = 4  # not counted: they extend the table's files and fill caches
 # The largest allowed ratio of the highest to the lowest floor of one measurement. On a shared machine
-# they differ by 10 % within an hour; a larger ratio means that the measurement was disturbed.
+# they differ by 10 % within an hour.
 DRIFT = 1.15
 
 _SCHEMA = """
@@ -76,7 +76,7 @@ class Poster:
 
 
 def measure(url: str, requests: int) -> dict[str, float]:
-    """Post `requests` times; return the cost of a request."""
+    """Post `requests` times; return the cost."""
     parts = urlsplit(url)
     request = (
         f"POST {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
@@ -103,8 +103,7 @@ def measure(url: str, requests: int) -> dict[str, float]:
 
 
 def insert_micros(database_url: str, groups: int) -> float:
-    """Insert groups of rows into a new table; return the CPU microseconds for a row, of this process
-    and the database's backend together."""
+    """Return the CPU microseconds for a row, of this process and the database's backend together."""
     return asyncio.run(_insert(database_url, groups))
 
 
@@ -130,7 +129,7 @@ async def _insert(url: str, groups: int) -> float:
 
 
 def _group(number: int) -> tuple[list[UUID], list[int], list[bytes]]:
-    """Return the columns of one group. The IDs increase, like those of events."""
+    """The IDs increase, like those of events."""
     ids = [UUID(int=(number << 80) | row) for row in range(GROUP)]
     return ids, [number] * GROUP, [PAYLOAD] * GROUP
 
@@ -145,10 +144,9 @@ def syscall_micros(calls: int) -> float:
 
 
 def floors(service: "Service") -> Floor:
-    """Measure the floors while a service is idle.
+    """Measure the floors while a service is idle, in about two seconds.
 
-    The requests go to a separate receiver, so that the run's counts and its receiver's behaviour stay
-    unchanged. Takes about two seconds.
+    The requests go to a separate receiver: the run's counts stay unchanged.
     """
     import bench.service  # not at the top: the measuring process must not import it
     from storage.embedded.server import running_url
@@ -167,7 +165,7 @@ def floors(service: "Service") -> Floor:
 
 
 def around(measured: Sequence[Floor]) -> Floor:
-    """Return the divisor of a measurement: the mean of its floors."""
+    """Return the mean of a measurement's floors."""
     if not measured:
         raise ValueError("a measurement has no floors")
     return Floor(
@@ -191,7 +189,7 @@ def drift(measured: Sequence[Floor]) -> float:
 
 
 def drifted(measured: Sequence[Floor]) -> bool:
-    """Return True if the floors differ so much that the measurement is marked as disturbed."""
+    """Return True if the measurement was disturbed."""
     return drift(measured) > DRIFT
 
 

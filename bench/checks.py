@@ -1,4 +1,4 @@
-"""The promises that every run checks. It uses only the sender's and the receiver's records."""
+"""The promises that every run checks, from the sender's and the receiver's records."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ class Broken(Exception):  # noqa: N818 - the verdict of a run, not an error of t
 
 
 def require(truth: bool, otherwise: str) -> None:
-    """Raise `Broken` with `otherwise` if `truth` is False."""
+    """Raise `Broken` with `otherwise` unless `truth`."""
     if not truth:
         raise Broken(otherwise)
 
@@ -23,11 +23,10 @@ def whole(
     repeats: bool = False,
     disorder: int = 0,
 ) -> None:
-    """Raise `Broken` unless each accepted event arrived once at each of `fanout` paths, and no other
-    did.
+    """Raise `Broken` unless each accepted event arrived once at each of `fanout` paths, and no other did.
 
-    `repeats`: True if events can arrive twice because a kill or a timeout ended attempts. `disorder`:
-    the number of arrivals out of order, which must be 0.
+    `repeats`: events can arrive twice because a kill or a timeout ended attempts. `disorder`: the
+    arrivals out of order, which must be 0.
     """
     accepted, arrived = sent["accepted"] * fanout, stats["unique"]
     unknown = sent.get("doubtful", 0) * fanout  # posted without an answer: perhaps accepted
@@ -44,7 +43,7 @@ def whole(
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:
-    """Count the events whose first arrival came after that of a later event of the same path and lane."""
+    """Count the events that first arrived after a later event of the same path and lane."""
     highest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: set[tuple[str, int]] = set()
     wrong = 0

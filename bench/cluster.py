@@ -26,17 +26,16 @@ from bench.results import read
 FILE = Path(__file__).with_name("cluster.json")
 NODES = (1, 2, 4, 8, 16)
 LINEAR = 0.9  # the least share of one node's deliveries a second times the nodes
-# The connections of a node's clients: enough to keep its core busy while some wait for commits.
+# Enough connections to keep a node's core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# The events in a group if each request has one event: measured with 64 connections
-# (docs/decisions/0071), and in proportion with 16.
+# The events in a group: measured with 64 connections (docs/decisions/0071), and in proportion with 16.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
-# The stages before the answer; all others come after it.
+# The stages before the answer.
 ACCEPTING = frozenset({"parse", "route", "commit"})
 OUTCOMES, OUTCOMES_S = 256, 0.025  # a full group of outcomes, and the wait of a smaller one
-# The most time between an answer and the arrival of the client's next request; the time is random.
-# Without it, all clients and nodes would act at the same instants.
+# The most time between an answer and the client's next request; it is random. Without it, all clients and
+# nodes would act at the same instants.
 WAY_S = 0.005
 # Simulated. After 2 s the sizes of the groups are steady; before, 16 nodes settle a tenth less.
 WARM_S, SECONDS = 2.0, 4.0
@@ -45,8 +44,8 @@ FULL = 0.9  # a resource that is busy for this share of the time counts as satur
 
 
 class Stages(Struct, frozen=True, rename="camel"):
-    """The costs of an event in one scenario: CPU microseconds by stage (`split`), and bytes of
-    PostgreSQL's log. `source`: version and commit."""
+    """The costs of an event in one scenario: CPU microseconds by stage, and bytes of PostgreSQL's log.
+    `source`: version and commit."""
 
     scenario: str
     cpu: str
@@ -56,9 +55,8 @@ class Stages(Struct, frozen=True, rename="camel"):
 
 
 class Costs(Struct, frozen=True):
-    """The CPU seconds of a load. A node pays `accept_s` for an event before its answer, `deliver_s`
-    after it, and `node_group_s` for a group. PostgreSQL pays for events and groups, too. Both nodes of
-    a relayed request pay `relay_s` together."""
+    """The CPU seconds of a load. A node pays `accept_s` for an event before its answer, `deliver_s` after
+    it, and `node_group_s` for a group. Both nodes of a relayed request pay `relay_s` together."""
 
     accept_s: float
     deliver_s: float
@@ -70,7 +68,7 @@ class Costs(Struct, frozen=True):
 
 
 class Disk(Struct, frozen=True):
-    """The disk of PostgreSQL's log: the time of a flush, and bytes a second."""
+    """The disk of PostgreSQL's log."""
 
     flush_s: float
     bytes_s: float
@@ -87,7 +85,7 @@ class Shape(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The result of a simulation: deliveries a second, and the busy share of each resource."""
+    """The deliveries a second, and the busy share of each resource."""
 
     per_second: float
     shares: dict[str, float]
@@ -126,8 +124,8 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
-    """Divide the measured CPU into costs of an event and costs of a group: in small groups, an event
-    pays a larger share of its group. If both arguments are equal, events pay everything."""
+    """In small groups, an event pays a larger share of its group. If both arguments are equal, events pay
+    everything."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
     groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node
@@ -154,24 +152,19 @@ def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
 
 
 class _Core:
-    """One core, which does one piece of work after another."""
-
     def __init__(self) -> None:
         self.free_at = self.busy_s = 0.0
 
     def work(self, now: float, seconds: float) -> float:
-        """Return when a piece of work that comes now is done."""
         self.free_at = max(now, self.free_at) + seconds
         self.busy_s += seconds
         return self.free_at
 
 
 class _Node:
-    """A node: its core, the clients that wait for the next commit, and the outcomes to settle next."""
-
     def __init__(self) -> None:
         self.core = _Core()
-        self.waiting: list[int] = []  # clients, each with one request
+        self.waiting: list[int] = []  # clients
         self.outcomes = 0
         self.writing = self.settling = False
 
@@ -188,7 +181,7 @@ class Cluster:
         self._database_busy_s = 0.0
         self._disk, self._disk_busy_s = disk, 0.0
         self._flushing = False
-        self._log_bytes = 0.0  # to be written
+        self._log_bytes = 0.0
         self._to_flush: list[tuple[str, int, int]] = []
         self._agenda: list[tuple[float, int, str, int, int]] = []  # time, order, what, node, more
         self._order = count()
@@ -198,7 +191,7 @@ class Cluster:
         self.settled = 0
 
     def run(self) -> Found:
-        """Simulate, and return the result of the time after the warm-up."""
+        """Simulate; the warm-up does not count."""
         for client in range(len(self._clients)):
             self._at(self._chance.uniform(0, WAY_S), "request", client, 0)
         end = WARM_S + SECONDS
@@ -232,7 +225,7 @@ class Cluster:
 
     def _request(self, now: float, client: int, _: int) -> None:
         home = self._clients[client]
-        # The load balancer: successive requests of a client go to different nodes.
+        # The load balancer sends successive requests of a client to different nodes.
         entry = (client + next(self._order)) % len(self._nodes) if self._shape.relayed else home
         if entry == home:
             self._arrived(now, home, client)
@@ -264,7 +257,7 @@ class Cluster:
 
     def _commit(self, now: float, home: int, _: int) -> None:
         node = self._nodes[home]
-        group, node.waiting = node.waiting, []  # also those that came while the core was busy
+        group, node.waiting = node.waiting, []
         self._groups[home] = group
         self._at(self._statement(now, len(group) * self._shape.batch), "log", home, 0)
 
@@ -334,8 +327,7 @@ class Cluster:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Simulate clusters and print the results. Exit code 1: a load without relays grows less than
-    linearly."""
+    """Print the results. Exit code 1: a load without relays grows less than linearly."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
     parser.add_argument("--from", dest="files", type=Path, nargs="+", help="results with profiles")
     parser.add_argument("--keep", action="store_true", help=f"keep their stages in {FILE.name}")
@@ -369,7 +361,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
-    """Print a load's table; return True if deliveries grow linearly up to the largest cluster."""
+    """Return True if deliveries grow linearly up to the largest cluster."""
     table = Table(title=load.name, title_justify="left")
     for column in ("nodes", "deliveries/s", "of linear"):
         table.add_column(column, justify="right")

@@ -22,14 +22,13 @@ from bench.report.numbers import with_unit
 from bench.results import Document, Floor, Machine, Run, read
 from bench.units import depends_on_machine
 
-THRESHOLD = 0.05  # smaller differences do not matter, and a rebuild can cause them
+THRESHOLD = 0.05  # smaller differences can come from a rebuild
 Key = tuple[str, str]  # a scenario and its sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one scenario. `interval`: of the ratio second / first; None if it cannot be
-    computed."""
+    """One figure of one scenario. `interval`: of the ratio second / first."""
 
     scenario: str
     figure: str
@@ -51,15 +50,13 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """True if the second document has a worse figure or a broken promise."""
         return bool(self.broken) or any(row.verdict == "worse" for row in self.rows)
 
 
 def compare(
     first: Document, second: Document, threshold: float = THRESHOLD, only: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the scenarios that both documents have with the same sizes. `only`: the figures to
-    compare; empty: all."""
+    """Compare the scenarios with the same sizes. `only`: the figures to compare; empty: all."""
     found = Comparison()
     ones, others = _by_key(first), _by_key(second)
     floors = list(_of_floors(first, second))
@@ -121,8 +118,7 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Adjust a row for files from different machines: a figure that depends on the machine loses its
-    interval."""
+    """A figure that depends on the machine loses its interval."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine or its floor differs")
@@ -138,7 +134,7 @@ def _values(runs: Sequence[Run], figure: str) -> list[float]:
 
 
 def _judged(rows: list[Compared], threshold: float) -> list[Compared]:
-    """Return the rows with their verdicts. The more rows, the more certain each difference must be."""
+    """The more rows, the more certain each difference must be."""
     stand = iter(beyond_chance([row.interval.chance for row in rows if row.interval is not None]))
     return [
         row if row.interval is None else _verdict(row, row.interval, next(stand), threshold)
@@ -203,8 +199,7 @@ def _of_tiny(first: Document, second: Document) -> Iterator[str]:
 
 
 def _of_machines(first: Document, second: Document) -> Iterator[str]:
-    """Describe the differences of the machines. Times and rates stay comparable if only versions
-    differ."""
+    """Times and rates stay comparable if only versions differ."""
     ones, others = ({run.machine for run in each.runs} for each in (first, second))
     for name in Machine.__struct_fields__:
         one, other = (
@@ -234,7 +229,7 @@ def _floors(document: Document) -> list[Floor]:
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print a comparison: the figures, and then the warnings."""
+    """Print the figures, and then the warnings."""
     table = Table(title="second over first", title_justify="left")
     for heading in ("scenario", "figure", "first", "second", "ratio", "95 % interval", "verdict"):
         table.add_column(heading, justify="left" if heading in _WORDS else "right")
@@ -262,7 +257,6 @@ _COLOURS = {"better": "green", "worse": "red", "same": "default", "unclear": "ye
 
 
 def _sources(document: Document) -> str:
-    """Return the identity of the measured source, in words."""
     sources = dict.fromkeys(run.source for run in document.runs)
     return ", ".join(
         f"{each.version} at {each.commit[:12] or 'no commit'}{' and changes' if each.changed else ''}"

@@ -1,9 +1,7 @@
-"""The creation of thousands of destinations by SQL: copies of one destination and its rule, which the
-API created.
+"""The creation of thousands of destinations by SQL: copies of one destination and its rule.
 
-They are distributed over environments with a thousand rules each. Each environment has its own key;
-three environments form a workspace. The API would need 40,000 requests and minutes; the copies take
-seconds.
+Environments have a thousand rules each, and their own keys; three environments form a workspace. The API
+would need 40,000 requests and minutes; the copies take seconds.
 """
 
 import asyncio
@@ -25,9 +23,9 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import KEY_FILE, KeyFile
 from storage.encryption.secretbox import SecretBox
 
-MAX_RULES = 1_000  # in an environment, as in earlier figures
-# Each object of the JSON array makes a copy of the row, with that object's values. All other columns
-# are copied, also those that a later migration adds.
+MAX_RULES = 1_000  # in an environment
+# Each object of the JSON array makes a copy of the row, with that object's values. All other columns are
+# copied, also those that a later migration adds.
 _COPY = """
 INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
 FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
@@ -52,8 +50,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """The created destinations: the first `per_environment` of them belong to the first key, the next
-    to the second, and so on. If they have customers, these are `c0`, `c1` ..."""
+    """The created destinations: the first `per_environment` belong to the first key, the next to the
+    second, and so on. Their customers are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -79,13 +77,11 @@ def crowd(
     customers: bool = True,
     workspaces: bool = False,
 ) -> Crowd:
-    """Copy the destination `template` and its rule `count` times. The template belongs to the
-    environment of `key` (default: the service's key).
+    """Copy the destination `template` of `key` (default: the service's key) and its rule `count` times.
 
     In `url`, `{}` is replaced by the number of the copy. `customers`: each copy has its own customer;
     otherwise all copies in an environment get the same events. `workspaces`: each copy has its own
-    workspace, and the workspaces are distributed evenly over workers. The server reads the copies at
-    its next start.
+    workspace, evenly distributed over workers. The server reads the copies at its next start.
     """
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
@@ -97,8 +93,8 @@ def crowd(
 
 
 def copied_rules(service: Service, destination: str, patterns: Sequence[Sequence[str]]) -> None:
-    """Copy a destination's rule once for each list of event type patterns. The server reads the copies
-    at its next start."""
+    """Copy a destination's rule once for each list of event type patterns. The server reads the copies at
+    its next start."""
     with attached(service.folder) as database:
         asyncio.run(_copied_rules(database, destination, patterns))
 
@@ -193,10 +189,10 @@ async def _crowd(
 async def _places(
     connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
 ) -> list[Place]:
-    """Create environments with one key each, three in a workspace, or one with `alone`.
+    """With `alone`, each workspace has one environment, otherwise three.
 
     The end of a workspace's ID determines its worker. With `alone` the IDs end with 0, 1, 2 and so on;
-    otherwise they end like that of the template's workspace, so one worker has all of them.
+    otherwise they end like that of the template's workspace: one worker has all of them.
     """
     names = list(Environment)[:1] if alone else list(Environment)
     first, step = (0, 1) if alone else (int(str(like["workspace"])[-2:], 16), 0)
@@ -245,7 +241,6 @@ async def _places(
 async def _copy(
     connection: Any, table: str, where: str, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Copy the selected row of a table for each change."""
     done = await connection.execute(
         _COPY.format(table=table, where=where), msgspec.json.encode(changes).decode()
     )

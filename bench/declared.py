@@ -1,8 +1,7 @@
 """The format of scenario files: destinations, load, comparisons and bars.
 
-A file of `bench/scenarios` is TOML. `"$name"` stands for the size of that name, which `--set` and the
-tests' tiny sizes can change. The error of an unknown key or a wrong type names its place. This module
-runs no scenarios.
+`"$name"` stands for the size of that name, which `--set` and the tests' tiny sizes can change. Errors
+name the place.
 """
 
 import tomllib
@@ -42,7 +41,7 @@ class Delivery(Form, frozen=True, rename="camel"):
 
 
 class Group(Form, frozen=True):
-    """A group of equal destinations. Each gets its own events; with `fanout`, all get all events.
+    """A group of equal destinations, each with its own events; with `fanout`, all get all events.
 
     `takes`: another group, whose events this group gets, too. `dead`: the run does not wait for
     deliveries to the group. `customers`: SQL creates the destinations, each for its own customer, a
@@ -60,8 +59,8 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """The events posted to the group `to` (default: the first group); `bench.load.Plan` describes the
-    fields. Give either `events`, or `rate` and `seconds`. `warm`: events before each measurement."""
+    """The events posted to the group `to` (default: the first group), by `events`, or `rate` and
+    `seconds`. `bench.load.Plan` describes the fields. `warm`: events before each measurement."""
 
     to: str
     events: Count = 0
@@ -72,12 +71,11 @@ class Load(Form, frozen=True):
     zipf: Least = 0
     lanes: Count = 0
     own_lanes: bool = False
-    sizes: list[tuple[Positive, Positive]] = []  # bytes of payloads, with weights
+    sizes: list[tuple[Positive, Positive]] = []  # of payloads, with weights
     warm: Count = 0
 
     @property
     def number(self) -> int:
-        """The number of posted events."""
         return self.events or round(self.rate * self.seconds)
 
 
@@ -89,8 +87,8 @@ class Receivers(Form, frozen=True):
 
 
 class Variant(Form, frozen=True):
-    """One variant of the work. `fill`: the number of deliveries that the server's tables contain at the
-    start. `value`: the variant's place on the horizontal axis of the plot."""
+    """One variant of the work. `fill`: deliveries in the server's tables at the start. `value`: the
+    variant's place on the horizontal axis of the plot."""
 
     load: Load
     name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
@@ -109,8 +107,7 @@ class Bar(Form, frozen=True):
 
 class Declaration(Form, frozen=True):
     """A scenario. Its variants are measured in turns, `rounds` times. The `compared` figures of each
-    variant are divided by those of the first, and the ratio gets an interval. `step`: the label of
-    `value`.
+    variant are divided by those of the first. `step`: the label of `value`.
 
     `duplicates`: an event can arrive twice, because an attempt that timed out can have reached its
     receiver.
@@ -164,7 +161,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
-    """Return the scenario of a file with these sizes. Raises ValueError if the file is wrong."""
+    """Return the scenario of a file with these sizes. Raises ValueError."""
     try:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)
@@ -187,7 +184,7 @@ def _filled_in(value: Any, sizes: Sizes) -> Any:
 
 
 def _merged(raw: dict[str, Any]) -> dict[str, Any]:
-    """Give every variant the shared `load` and `receivers`; without variants, add one."""
+    """Without variants, one is added."""
     raw = dict(raw)
     groups = raw.get("groups") or [{}]
     load = {"to": groups[0].get("name", "")} | raw.pop("load", {})
@@ -202,7 +199,6 @@ def _merged(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(found: Declaration) -> None:
-    """Raise ValueError for faults that the types do not exclude."""
     groups = {each.name for each in found.groups}
     names = [each.name for each in found.variants]
     _require(len(groups) == len(found.groups), "two groups have one name")

@@ -40,12 +40,12 @@ BETTER = {
     "deliveryP99Ms": "less",
 }
 EVENTS = 10_000  # the default of a closed loop
-MOST_EVENTS = 5_000_000  # the receiver keeps about 40 bytes of each
+MOST_EVENTS = 5_000_000  # the receiver keeps 40 bytes of each
 MOST_SECONDS = 3_600.0  # of all rates together
 MOST_RATE = 100_000.0  # more than any generator of one thread posts
 MOST_CONNECTIONS = 1_024
 MOST_BATCH = 1_000
-WARM = 500  # events before the measurement: the first ones are several times as expensive
+WARM = 500  # the first events are several times as expensive
 INTERRUPTED = 130  # the exit code
 STILL_S = 30.0  # after this time without an arrival, missing events count as lost
 
@@ -63,8 +63,7 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Handle SIGTERM, with which CI ends a job, like Ctrl-C, so that the destination and the rule are
-    deleted."""
+    """SIGTERM, with which CI ends a job, must also delete the destination and the rule."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -117,7 +116,7 @@ def _driven(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
-    """Return the plan. Raises ValueError if it is too large or contradictory."""
+    """Raise ValueError if the plan is too large or contradictory."""
     rates, seconds = given.rate, given.duration
     if rates and given.events:
         raise ValueError("--rate and --duration determine the number of events: omit --events")
@@ -197,14 +196,13 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
 
 
 def _fields(plan: Plan) -> dict[str, Any]:
-    """Return a plan as the generator's JSON. With steps, the generator computes the number of events."""
+    """With steps, the generator computes the number of events."""
     fields = dict(vars(plan))
     return fields | ({"events": 0} if plan.steps else {})
 
 
 def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]) -> Measurement:
-    """Return the measurement: `broken` if an event was lost or invented, `void` if the bench was the
-    bottleneck."""
+    """Return `broken` if an event was lost or invented, `void` if the bench was the bottleneck."""
     offered = sent["accepted"] + sent["doubtful"] + _refused(sent) + sent.get("unsent", 0)
     arriving = stats["last"] - sent["began"]
     accept, delivery = decoded(sent["ack"]), decoded(stats["latency"])
@@ -259,7 +257,7 @@ def _step(part: Mapping[str, Any], receiver: Receiver, batch: int) -> Step:
 
 
 def _make_room(given: argparse.Namespace) -> None:
-    """Create the folders of the files, so that an OSError comes before the measurement."""
+    """An OSError must come before the measurement."""
     for path in filter(None, (given.json, given.csv, given.html)):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() or not os.access(path.parent, os.W_OK):

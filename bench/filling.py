@@ -1,8 +1,7 @@
 """The filling of a server's database by SQL, as after long use.
 
-It creates deliveries, spread over an hour or over months: most are delivered, some dead, discarded or
-retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
-log, schemas and finished replay jobs.
+Most deliveries are delivered, some dead, discarded or retrying. Counters of
+every minute for some destinations, an audit log, schemas and finished replay jobs are added.
 """
 
 import math
@@ -19,10 +18,10 @@ from storage.database.profiles import UPKEEP
 from storage.embedded.server import attached
 from storage.log.partitions import make_partitions
 
-COUNTED = 5  # destinations with counters of every minute
+COUNTED = 5
 OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as many entries
 CUSTOMERS, TYPES = 500, 50
-WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
+WRITERS = 2  # each for a part of the deliveries: the database has two cores
 
 # An ID like those of `engine.model.identity`: its instant, random digits, and a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
@@ -55,7 +54,7 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
 # The attempts of deliveries that did not simply succeed. A delivery without retries has its attempt in
-# its own row, as the server writes it.
+# its own row.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)
@@ -84,7 +83,7 @@ SELECT $4::integer, {_OTHER}, 'schema.' || g, 1, 1, '{{"type":"object"}}' {_FROM
 _JOBS = f"""
 INSERT INTO replay_jobs (environment, id, status, dry_run, from_ms, started_at_ms, finished_at_ms)
 SELECT $4::integer, {_OTHER}, 3, false, 0, {_AT}, {_AT} {_FROM}"""
-_PORTION = 100_000  # rows of one statement, so that a stopped bench ends soon
+_PORTION = 100_000  # rows of one statement: a stopped bench ends soon
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,8 @@ class Filled:
 def fill(
     folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
 ) -> None:
-    """Fill the database of a running server with deliveries over a number of days. `log_alone`: create
-    only deliveries, events and attempts."""
+    """Fill the database of a running server with deliveries over a number of days. `log_alone`: only
+    deliveries, events and attempts."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days, log_alone)
 
@@ -120,7 +119,7 @@ async def fill_log(
     """Create only deliveries, events and attempts; return the latest instant in milliseconds.
 
     `varied`: 1 % of the deliveries are files, a third are CRITICAL, and the errors have all categories.
-    Without it, there are no files, no CRITICAL deliveries, and no errors of the first five categories.
+    Otherwise there are no files, no CRITICAL deliveries, and no errors of the first five categories.
     """
     now = int(time.time() * 1000) - 60_000
     await make_partitions(bridge.connection(UPKEEP), now, back=math.ceil(days) + 1)
@@ -133,8 +132,7 @@ async def fill_log(
 
 @dataclass(frozen=True)
 class _Log:
-    """The deliveries to create, with their events and attempts: evenly distributed from `start` to
-    `now` (milliseconds)."""
+    """The deliveries are evenly distributed from `start` to `now` (milliseconds)."""
 
     filled: Filled
     deliveries: int

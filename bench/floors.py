@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(given.times):
             measured.append(floors(service))
             console.print(_told(measured[-1]))
-    # A measurement compares its three floors, so here each three successive floors are compared.
+    # A measurement compares three successive floors.
     rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
     worst = max(map(drift, rows))
     console.print(

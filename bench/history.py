@@ -29,7 +29,7 @@ LEAST = 3  # measurements of a scenario: one or two could be disturbed
 
 
 class Spread(Struct, frozen=True):
-    """The median, minimum and maximum of a figure in the measurements of one scenario."""
+    """The median, minimum and maximum of a figure."""
 
     median: float
     low: float
@@ -66,8 +66,7 @@ def kept(path: Path = FILE) -> list[Entry]:
 
 
 def entries_of(document: Document, release: str) -> list[Entry]:
-    """Return a release's entries from a file of results. Raises ValueError with the reason if they
-    cannot be kept."""
+    """Return a release's entries from a file of results. Raises ValueError if they cannot be kept."""
     if not document.runs:
         raise ValueError("the file has no runs")
     names = [run.scenario for run in document.runs]
@@ -134,7 +133,8 @@ def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -
 def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, float]]]]:
     """Yield scenario, figure and its value at each release, in the order of releases.
 
-    Times and rates are multiples of the floor, because machines differ between releases."""
+    Times and rates are multiples of the floor, because machines differ between releases.
+    """
     places = [(entry.scenario, figure) for entry in entries for figure in entry.better]
     for scenario, figure in dict.fromkeys(places):
         values = [
@@ -150,7 +150,7 @@ def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, 
 
 
 def _number(release: str) -> list[tuple[int, str]]:
-    """Return the sort key of a release: 0.10.0 comes after 0.9.0."""
+    """0.10.0 comes after 0.9.0."""
     return [
         (int(part), "") if part.isdigit() else (-1, part)
         for part in release.replace("-", ".").split(".")
@@ -165,8 +165,7 @@ def newest(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def show(entries: Sequence[Entry], console: Console) -> None:
-    """Print the trend: a row for each figure, a column for each release, and the change in the last
-    release."""
+    """Print the trend and the change in the last release."""
     releases = sorted({entry.release for entry in entries}, key=_number)
     table = Table(title="figures by release", title_justify="left")
     for heading in ("scenario", "figure", *releases, "change"):
@@ -190,7 +189,6 @@ def show(entries: Sequence[Entry], console: Console) -> None:
 
 
 def _told(figure: str, value: float | None) -> str:
-    """Return a figure with its unit; a time or a rate as a multiple of the floor."""
     if value is None or not depends_on_machine(figure):
         return with_unit(figure, value)
     return f"{number(value)} x floor"
@@ -231,7 +229,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write("nothing is kept yet: history add FILE --release VERSION\n")
         return 0
     if given.command == "plot":
-        from bench.report.released import write  # which reads this module
+        from bench.report.released import write
 
         write(found, given.folder)
         return 0

@@ -1,8 +1,7 @@
-"""The worst known inputs, sent to a server while another workspace posts 20 events/s.
+"""The worst known inputs, sent to a server while another workspace posts 20 events/s: `python -m
+bench.hostile [ROW ...]`.
 
-Run `python -m bench.hostile` for all rows of `bench.inputs`, or add the names of rows (`C1 M5`). For
-each row it prints the answers, the cost for the server and for the other workspace, and whether the
-row's limits are held. The exit code is 1 if a limit is exceeded, and 2 for an unknown row.
+The rows are those of `bench.inputs`. The exit code is 1 if a limit is exceeded, and 2 for an unknown row.
 """
 
 import json
@@ -17,14 +16,14 @@ from bench.posting import begun, ended
 from bench.service import Receiver, Service, call
 
 RATE = 20  # events a second of the other workspace
-NEIGHBOUR_MS = 500.0  # most p99 of the other workspace, from due time to answer, during any row
+NEIGHBOUR_MS = 500.0  # the most p99 of the other workspace, from due time to answer
 LEAST_S = 8  # of a row: enough events of the other workspace for a p99
 
 
 @dataclass(frozen=True)
 class Step:
-    """A long step of the server's event loop. If `ms` is far more than `cpu_ms`, other programs used
-    the processor."""
+    """A long step of the server's event loop. If `ms` is far more than `cpu_ms`, other programs used the
+    processor."""
 
     ms: float
     cpu_ms: float
@@ -33,8 +32,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a row for the server. `step`: the longest step, or None. `grown_mib`: the highest
-    memory during the row, minus that at its start."""
+    """The cost of a row for the server. `grown_mib`: the highest memory during the row, minus that at its
+    start."""
 
     cpu_ms: float
     step: Step | None
@@ -53,8 +52,8 @@ class Cost:
 
 
 class Loop:
-    """The long steps of a server's event loop since the creation of this object. The server logs at
-    most one of them a second."""
+    """The long steps of a server's event loop since the creation of this object. The server logs at most
+    one a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -62,8 +61,8 @@ class Loop:
         self._logged = service.log_file.stat().st_size
 
     def longest(self) -> Step | None:
-        """Return the step with the most CPU; None if there was no long step. If the log omits a step,
-        the server's maximum since its start can still show it."""
+        """Return the step with the most CPU, or None. If the log omits a step, the server's maximum since
+        its start can still show it."""
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()
         named = [json.loads(each) for each in lines if b"loop.step_held" in each]
@@ -83,7 +82,7 @@ class Loop:
 
 
 def measured(place: Place, act: Callable[[Place], str], seconds: int) -> tuple[str, Cost]:
-    """Run a row while the neighbour posts; return the answers and the cost."""
+    """Run a row while the neighbour posts."""
     service = place.service
     neighbour = begun(service, events=RATE * seconds, connections=8, rate=RATE, event_type="calm")
     loop, watch = Loop(service), Watch(service)

@@ -1,9 +1,8 @@
 """A hostile receiver in its own process: `python -m bench.hostile_receiver PAPERS`.
 
-PAPERS is a file with the key and the certificates for HTTPS. The process prints its ports as JSON:
-`port` for HTTP; `tls` for HTTPS with a handshake for each request; `stalling`, which never completes a
-handshake; and `closed`, on which no program listens. The paths `/never`, `/drip`, `/huge` and `/reset`
-determine the behaviour; all others are answered immediately.
+PAPERS is a file with the key and the certificates for HTTPS. The process prints its ports as JSON: `port`
+for HTTP; `tls` for HTTPS with a handshake for each request; `stalling`, which never completes a
+handshake; and `closed`, on which no program listens.
 """
 
 import asyncio
@@ -55,14 +54,14 @@ async def serve(reader: Reader, writer: Writer) -> None:
             if over_tls:
                 return
     except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return  # the client has disconnected
+        return
     finally:
         writer.close()
 
 
 async def _drip(writer: Writer) -> None:
     for at in range(len(DRIPPED)):
-        if writer.is_closing():  # the client has disconnected meanwhile
+        if writer.is_closing():
             return
         writer.write(DRIPPED[at : at + 1])
         await writer.drain()
@@ -94,7 +93,7 @@ async def main(papers: str) -> None:
     plain = await asyncio.start_server(serve, "127.0.0.1", backlog=4096)
     tls = await asyncio.start_server(serve, "127.0.0.1", ssl=context, backlog=4096)
     stalling = await asyncio.start_server(stall, "127.0.0.1", backlog=4096)
-    with socket.socket() as closed:  # bound, so that the port stays reserved, but not listening
+    with socket.socket() as closed:  # bound, so that the port stays reserved
         closed.bind(("127.0.0.1", 0))
         ports = [server.sockets[0].getsockname()[1] for server in (plain, tls, stalling)]
         named = dict(zip(("port", "tls", "stalling"), ports, strict=True))

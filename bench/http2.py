@@ -1,8 +1,8 @@
-"""The measurement of ingestion over HTTP/2 compared with HTTP/1.1, on one server, in turns.
+"""The measurement of ingestion over HTTP/2 compared with HTTP/1.1, on one server, in turns: `python -m
+bench.http2`.
 
-Run `python -m bench.http2`. It prints the requests a second and the server's CPU of each. The exit code
-is 1 if HTTP/2 has less than 0.6 of the rate of HTTP/1.1, and 2 without h2load, which generates the
-load.
+The exit code is 1 if HTTP/2 has less than 0.6 of the rate of HTTP/1.1, and 2 without h2load, which
+generates the load.
 """
 
 import json
@@ -53,7 +53,6 @@ def main() -> int:
 
 
 def _load(program: str, *arguments: str, service: Service) -> float:
-    """Return requests a second."""
     headers = (f"authorization: Bearer {service.key}", "content-type: application/json")
     named = [part for header in headers for part in ("-H", header)]
     done = subprocess.run(

@@ -29,7 +29,7 @@ BYTES = 256 * 1024 - 1_000  # of a payload
 RULES, PATTERNS, SEGMENTS = 10_000, 16, 127  # 16 patterns have the 4,096 characters of a rule
 LONG = [10**20 + number for number in range(11_800)]  # 256 KiB with the rest of the event
 WINDOW_0 = frame(SETTING, 0, 0, b"\0\4\0\0\0\0")
-TAKEN_S = 30  # the server ends a connection after this time without progress
+TAKEN_S = 30  # without progress, the server ends a connection
 RETRIES = 40  # with answers of 96 KiB each in JSON
 READERS = 80
 MOST_ANSWER = 2 << 20
@@ -227,7 +227,7 @@ def untaken(place: Place) -> str:
 
 
 def _ended(link: socket.socket) -> bool:
-    """Discard the bytes that have arrived. Return True if the connection has ended."""
+    """Return True if the connection has ended."""
     try:
         while link.recv(65_536):
             pass
@@ -250,7 +250,7 @@ def dear(place: Place) -> str:
         found.append(f"{name} {statuses[0]} in {each_ms:.0f} ms of CPU")
     plan = {"url": place.service.url, "key": place.key, "kind": "dear", "connections": 16}
     nuisance = Module.start("bench.nuisance", plan=plan)
-    time.sleep(6)  # the duration of the harm
+    time.sleep(6)
     nuisance.terminate()
     answers = Counter(json.loads(nuisance.communicate(timeout=30)[0]))
     return f"{', '.join(found)}; 16 connections: {told(answers)}"
@@ -281,7 +281,7 @@ def floods(place: Place) -> str:
 
 
 class Rude(BaseHTTPRequestHandler):
-    """A receiver that answers each delivery with an error and 16 KiB of control characters."""
+    """A receiver that answers with an error and 16 KiB of control characters."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -321,7 +321,7 @@ def records(place: Place) -> str:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             link.connect(("127.0.0.1", place.service.port))
             link.sendall(ask * 4)
-        time.sleep(5)  # the duration without reading
+        time.sleep(5)
     size = len(json.dumps(place.ask("GET", path)[1]))
     place.most("bytes of the record", size, MOST_ANSWER)
     return f"a record of {size:,} bytes after {RETRIES + 1} attempts, {READERS} readers that take nothing"
@@ -339,8 +339,8 @@ def loops(place: Place) -> str:
     place.made("/events", {"eventType": f"{name}.first", "payload": {}})
     time.sleep(LOOP_S)
     pending = place.ask("GET", f"/destinations/{to}/health")[1]["queue"]["pending"]
-    # Each hop doubles the events. At the limit of hops the service refuses them, so the pending
-    # deliveries are at most those of the last hop, which wait while the circuit is open.
+    # Each hop doubles the events. At the limit of hops the service refuses them: the pending deliveries
+    # are at most those of the last hop.
     place.most("pending", pending, 2**HOP_LIMIT)
     failed = place.ask("GET", f"/deliveries?destinationId={to}&status=FAILED&limit=100")[1]["items"]
     reason = "none was refused"
@@ -360,8 +360,8 @@ ROWS = (
     Row("H2", "floods of HTTP/2 frames", "each ended within 200 ms of CPU", floods, most_mib=20),
     Row("H4", "a dead letter retried with answers of control characters", "<= 2 MiB", records),
     Row("M5", "a destination that is the service itself", "refused with a reason", loops, LOOP_S),
-    # The last row: it uses up the workspace's share of CPU for filters and schemas, and would delay
-    # other rows.
+    # The last row uses up the workspace's share of CPU for filters and schemas, and would delay other
+    # rows.
     Row("C2", f"{RULES:,} rules of {PATTERNS} long patterns, previews, new types, a dry run",
         "a step < 20 ms, the dry run ends, the other's replay unharmed", rules, 12, prepare=many_rules),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 equally.
 
 The result is the ratio of CPU for an event, each divided by the floor at that time, with a 95 %
-confidence interval over the rounds.
+confidence interval.
 """
 
 import os
@@ -77,7 +77,9 @@ def in_turns(
     wide: float = 0.0,
 ) -> Measurement:
     """Measure `first` and `second` once in each round, in alternating order, after a warm-up round.
-    While the interval of the ratio is wider than `wide`, further rounds follow, up to `most` in total."""
+
+    While the interval of the ratio is wider than `wide`, further rounds follow, up to `most` in total.
+    """
     sides = (first, second)
     for side in sides:
         side()
@@ -101,7 +103,6 @@ def in_turns(
 
 
 def _wide(ones: list[float], others: list[float]) -> float:
-    """Return the width of the interval of the ratio."""
     interval = paired(ones, others)
     return interval.high - interval.low
 

@@ -1,8 +1,8 @@
 """Ratios of repeated measurements, and their confidence intervals.
 
 They use Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are
-symmetric. With the three to ten repetitions of a bench, the intervals of a bootstrap are too narrow,
-because resampling of five values cannot predict a sixth.
+symmetric. With three to ten repetitions, the intervals of a bootstrap are too narrow, because resampling
+of five values cannot predict a sixth.
 """
 
 import math
@@ -59,8 +59,8 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return the interval of second / first for measurements in turns: one pair for each round. Raises
-    ValueError for fewer than two rounds."""
+    """Return the interval of second / first, one pair for each round. Raises ValueError for fewer than
+    two rounds."""
     logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
     if len(logs) < 2:
         raise ValueError("an interval needs at least two rounds")
@@ -69,8 +69,8 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
 
 
 def unpaired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return the interval of second / first for two independent samples. By Welch's test, their
-    variances can differ. Raises ValueError for fewer than two values."""
+    """Return the interval of second / first for two independent samples, by Welch's test: their variances
+    can differ. Raises ValueError for fewer than two values."""
     if len(first) < 2 or len(second) < 2:
         raise ValueError("an interval needs at least two measurements of each")
     logs = [[math.log(value) for value in values] for values in (first, second)]
@@ -99,7 +99,7 @@ def _interval(middle: float, error: float, freedom: float) -> Interval:
 
 def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
     """Return the figure `title`: second / first, rounded. With several rounds, `<title>Low` and
-    `<title>High` are the bounds of its interval."""
+    `<title>High` are its bounds."""
     if len(first) < 2:
         return {title: round(second[0] / first[0], 3)} if first and first[0] and second else {}
     found = paired(first, second)
@@ -111,8 +111,8 @@ def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[
 
 
 def beyond_chance(chances: Sequence[float]) -> list[bool]:
-    """Return which of several differences are significant, by Holm's correction: the probability that
-    at least one of them is only chance is at most 1 - `CONFIDENCE`."""
+    """Return which differences are significant, by Holm's correction: the probability that at least one
+    of them is only chance is at most 1 - `CONFIDENCE`."""
     stand = [False] * len(chances)
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[place] > (1 - CONFIDENCE) / (len(chances) - rank):

@@ -1,10 +1,9 @@
-"""A healthy tenant alone and together with the worst neighbours: its latency, and the server's memory
-and descriptors.
+"""A healthy tenant alone and together with the worst neighbours: its latency, and the server's memory and
+descriptors.
 
 A round measures the tenant alone, with the neighbour on its server, and with the neighbour on another
-server of this machine. The result is the ratio of the medians over the rounds. A neighbour on another
-server also slows the tenant down, because it takes processors from the tenant's load generator,
-receiver and server. The ratio with that neighbour is the machine's part of the result.
+server of this machine. A neighbour on another server also slows the tenant down, because it takes
+processors. The ratio with that neighbour is the machine's part of the result.
 
 With several nodes, the neighbour's workspace belongs to another node of the same database.
 """
@@ -36,7 +35,7 @@ from engine.nodes.parts import number_of
 
 BAR = 1.5  # the most p99 from request to receiver with a neighbour, in multiples of that alone
 DESTINATIONS = 10
-CONNECTIONS = 64  # enough that no event of the tenant waits for another
+CONNECTIONS = 64  # no event of the tenant waits for another
 SAMPLE_S = 0.2  # between two samples of memory and descriptors
 STEP_MS = 20.0  # the longest step of the loop; the server's log names longer ones
 WARM = 400  # events after the start of a server
@@ -49,8 +48,8 @@ class Neighbourhood(Service):
     def __init__(
         self, like: "Neighbourhood | None" = None, *, secure: bool = False, workers: int = 1
     ) -> None:
-        """`like`: a server whose authority this server uses; it must end after this one. `secure`:
-        serve with TLS."""
+        """`like`: a server whose authority this server uses; it must end after this one. `secure`: serve
+        with TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
@@ -70,7 +69,6 @@ class Neighbourhood(Service):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the server and remove the certificates."""
         super().__exit__(kind, error, trace)
         if not self._lent:
             del os.environ["SSL_CERT_FILE"]
@@ -78,8 +76,7 @@ class Neighbourhood(Service):
 
 
 class Watch(threading.Thread):
-    """The sampler of the server's memory and descriptors, until `end`. It keeps the highest values of any
-    node."""
+    """The sampler of the server's memory and descriptors; it keeps the highest values of any node."""
 
     def __init__(self, service: Service, nodes: int = 1) -> None:
         super().__init__(daemon=True)
@@ -121,8 +118,7 @@ class Healthy:
         self._post(min(WARM, self._rate * self._seconds))
 
     def round(self) -> Figures:
-        """Post at the tenant's rate for its seconds; return latencies and throughput, from request to
-        receiver."""
+        """Post for the tenant's seconds; return latencies and throughput, from request to receiver."""
         return self._post(self._rate * self._seconds)
 
     def _post(self, count: int) -> Figures:
@@ -162,14 +158,12 @@ def isolation(
     held: int,
     nodes: int,
 ) -> Measurement:
-    """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its
-    full size.
+    """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its full
+    size.
 
-    `held`: compare with the bar. The machine's part is then measured, too, and does not count. `nodes`:
-    the server's workers; the neighbour and the healthy tenant belong to different workers.
-
-    If a promise is broken with one neighbour, the run continues with the next. The results of each
-    neighbour are printed immediately.
+    `held`: compare with the bar; the machine's part does not count. `nodes`: the server's workers; the
+    neighbour and the healthy tenant belong to different workers. If a promise is broken with one
+    neighbour, the run continues with the next.
     """
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
@@ -241,8 +235,7 @@ class Found:
 
 
 def _fresh(service: Service, healthy: Healthy) -> None:
-    """Restart a server before the next neighbour, so that the server's longest step and memory show the
-    effect of that neighbour alone."""
+    """The server's longest step and memory must show the effect of the next neighbour alone."""
     service.stop()
     service.start()
     service.wait_known(service.key)
@@ -250,8 +243,7 @@ def _fresh(service: Service, healthy: Healthy) -> None:
 
 
 def _neighbour(service: Service, name: str, nodes: int) -> str:
-    """Return a key of a new workspace. With several nodes, the workspace is not on the healthy tenant's
-    node."""
+    """With several nodes, the workspace is not on the healthy tenant's node."""
     for number in count():
         key = service.workspace(f"{name} {number}")
         if nodes == 1 or _part(service, key, nodes) != _part(service, service.key, nodes):
@@ -267,8 +259,7 @@ def _part(service: Service, key: str, nodes: int) -> int:
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """Measure in turns: the tenant alone, and with the neighbour of each yard. A second yard is on
-    another server."""
+    """A second yard is on another server."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
@@ -339,7 +330,7 @@ class Measured(NamedTuple):
 
 
 def _named_since_start(service: Service) -> list[dict[str, Any]]:
-    """Return the long steps in the log, at most one a second."""
+    """The log has at most one long step a second."""
     lines = service.log_file.read_bytes()[service.log_start :].splitlines()
     return [json.loads(each) for each in lines if b"loop.step_held" in each]
 

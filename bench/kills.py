@@ -13,7 +13,7 @@ from bench.posting import begun, ended
 from bench.resting import recorded, resting
 from bench.service import Figures, Receiver, Service
 
-LOAD_S = (0.4, 1.2)  # the time of posting before the kill in each round
+LOAD_S = (0.4, 1.2)  # the time of posting before a kill
 BEGIN_S = 30.0  # the longest wait for a generator's first event
 
 
@@ -52,8 +52,7 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
 
 
 def _wait_arrivals(receiver: Receiver, before: int) -> None:
-    """Wait for the first arrival, because a generator can need a second to begin on a busy machine. A
-    kill before that would not test anything."""
+    """A generator can need a second to begin. A kill before that would not test anything."""
     give_up = time.monotonic() + BEGIN_S
     while receiver.counts()["received"] == before and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -87,8 +86,7 @@ def _verdict(
     invented = first_at.keys() - accepted - doubtful
     known = [entry for entry in log if entry[1] in accepted]
     out_of_order = disorder(known, lambda number: number // LANE_SPAN)
-    # A kill between both arrivals explains a duplicate: the server had not yet recorded the first
-    # delivery.
+    # A kill between both arrivals explains a duplicate: the first delivery was not yet recorded.
     unexplained = [
         pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
     ]

@@ -1,9 +1,8 @@
-"""Distributions of latencies: an array of numbers during a run, an HdrHistogram in microseconds after
-it.
+"""Distributions of latencies: an array of numbers during a run, an HdrHistogram in microseconds after it.
 
-An append to an array takes 0.03 us, a record in the histogram library 1.6 us. Therefore the values are
-counted by bucket after the run, and the library gets only the counts. The output is its V2 format as
-base64, which tools in many languages read.
+An append to an array takes 0.03 us, a record in the histogram library 1.6 us. After the run the values
+are counted by bucket, and the library gets only the counts. The output is its V2 format as base64, which
+tools in many languages read.
 """
 
 import zlib
@@ -56,7 +55,7 @@ def encoded(found: Any) -> str:
 
 
 def decoded(text: str) -> Any:
-    """Return the HdrHistogram of its V2 format. Raises ValueError for other input."""
+    """Return the HdrHistogram of its V2 format. Raises ValueError."""
     try:
         return HdrHistogram.decode(text)
     except (ValueError, TypeError, HdrCookieException, HdrLengthException, zlib.error) as error:
@@ -86,8 +85,8 @@ def latency(found: Any) -> Latency:
 
 
 def told(found: Any, prefix: str = "") -> dict[str, float | None]:
-    """Return percentiles as figures, `<prefix>P50Ms` or `p50Ms` and so on; None if there
-    are no values."""
+    """Return percentiles as figures, `<prefix>P50Ms` or `p50Ms` and so on; None if there are no
+    values."""
     at = _milliseconds(found)
     figures: dict[str, float | None] = {name: at[each] for each, name in _PERCENTILES.items()}
     figures["MaxMs"] = found.get_max_value() / 1000

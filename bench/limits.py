@@ -18,26 +18,24 @@ from bench.programs import Module, serving
 from bench.service import Receiver
 
 # The largest busy share of a thread. At 0.8 a request waits for two others on average (an M/D/1 queue),
-# about 50 us. At 0.9 it waits for five others; beyond that the wait grows without limit.
+# about 50 us. At 0.9 it waits for five others.
 BUSY = 0.8
 NEAR = 0.8  # the same bound for throughput, as a share of the limit
 LATE_MS = 1.0  # a later request affects a p99 of a few milliseconds
-OWN_SHARE = (
-    0.5  # the most of a p99 that can be the generator's lateness; else it is not about the server
-)
-LEAST_REQUESTS = 1_000  # fewer are a burst, in which generator and receiver are near their limits
-REQUESTS = 20_000  # of a measurement of half a second
+OWN_SHARE = 0.5  # the most of a p99 that can be the generator's lateness
+LEAST_REQUESTS = 1_000  # fewer are a burst
+REQUESTS = 20_000  # a measurement of half a second
 LEAST_MEASURED = 200
 LARGE = 16_384  # bytes of a payload above which copying takes longer than the request
-_SHAPE = {  # the fields of a plan that determine the CPU of its requests
+_SHAPE = {  # these fields of a plan determine the CPU of its requests
     *("connections", "batch", "sizes", "types", "zipf", "stem", "event_type"),
     *("lanes", "own_lanes", "seed"),
 }
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """A program's limit. `micros`: its CPU for a request. `measured`: requests a second, which are
-    fewer than `per_second` if other programs used the cores."""
+    """A program's limit. `micros`: its CPU for a request. `measured`: requests a second, which are fewer
+    than `per_second` if other programs used the cores."""
 
     micros: float
     measured: float
@@ -56,8 +54,8 @@ class Limits(Struct, frozen=True, rename="camel"):
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
-    """Measure the generator, with requests of `plan`, against a server that does nothing. Measure the
-    receiver with the requests of `bench.calibration`, and reset it."""
+    """Measure the generator against a server that does nothing, and the receiver with the requests of
+    `bench.calibration`; reset the receiver."""
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]
@@ -83,8 +81,8 @@ def generator(plan: Mapping[str, Any]) -> Limit:
 def verdict(
     sent: Mapping[str, Any], stats: Mapping[str, Any], limits: Limits | None = None
 ) -> tuple[str, str]:
-    """Return `void` and the reason if the generator's report or the receiver's `stats` show that one of
-    them was the bottleneck; else `ok` and an empty text."""
+    """Return `void` and the reason if the generator or the receiver was the bottleneck; else `ok` and an
+    empty text."""
     parts = sent.get("steps") or [sent]
     reason = next(filter(None, (_generator(part, limits) for part in parts)), "")
     if not reason and not sent.get("steps"):
@@ -132,7 +130,7 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print the limits, for requests of several shapes."""
+    """Print the limits, for requests of several shapes."""
     argparse.ArgumentParser(prog="python -m bench limits", description=__doc__).parse_args(
         arguments
     )

@@ -12,12 +12,12 @@ from bench.scenarios import SCENARIOS
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each scenario. Those of `run all` are marked."""
+    """Print a line for each scenario."""
     argparse.ArgumentParser(prog="python -m bench list", description=__doc__).parse_args(arguments)
     chosen = {each.scenario: each for each in curated()}
     table = Table(box=None, pad_edge=False)
     for heading in ("scenario", "", "minutes", "about", "sizes"):
-        # Long words are folded in narrow terminals; otherwise they would be cut off.
+        # Without `fold`, narrow terminals would cut long words off.
         justify: Literal["left", "right"] = "right" if heading == "minutes" else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for scenario in SCENARIOS.values():

@@ -1,8 +1,4 @@
-"""The worst neighbours: destinations, receivers and requests of another workspace that cause harm.
-
-A neighbour prepares its work once and starts it at `begin`. `Yard.stop` stops the work, so that a round
-without it can follow.
-"""
+"""The worst neighbours: destinations, receivers and requests of another workspace that cause harm."""
 
 import time
 from collections.abc import Callable
@@ -52,7 +48,7 @@ def _handshakes(yard: Yard) -> None:
 
 
 def _names(yard: Yard) -> None:
-    """Create customers' destinations by SQL: the API would look up each name, which takes a second."""
+    """The API would look up each name, which takes a second."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     yard.crowd = crowd(
         yard.service, like, "http://{}.hangs.test/hook", yard.of(1_000), key=yard.key
@@ -61,7 +57,6 @@ def _names(yard: Yard) -> None:
 
 
 def _named(yard: Yard) -> None:
-    """Post events of the customers in turns."""
     assert yard.crowd is not None
     rate = yard.of(200)
     yard.start(
@@ -77,7 +72,7 @@ def _named(yard: Yard) -> None:
 
 
 def _restart(yard: Yard) -> None:
-    """Restart the server, so that it reads the rows that SQL has created."""
+    """The server reads the rows of SQL at its start."""
     yard.service.stop()
     yard.service.start()
     resting(yard.service, lambda: True)
@@ -95,7 +90,7 @@ def _transforms(yard: Yard) -> None:
 
 
 def _delivered(number: int) -> Callable[[Yard], None]:
-    """Return the preparation that delivers this number of events to one destination."""
+    """Deliver this number of events to one destination."""
 
     def prepare(yard: Yard) -> None:
         made = yard.destination(yard.url("/hook"), "hostile.0")
@@ -129,7 +124,6 @@ def _rules(yard: Yard) -> None:
 
 
 def _crowd(yard: Yard) -> None:
-    """Create destinations by SQL, a thousand in each environment."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     count = yard.of(10_000)
     address = yard.url("/never/{}")
@@ -138,7 +132,6 @@ def _crowd(yard: Yard) -> None:
 
 
 def _crowds(yard: Yard) -> None:
-    """Post an event a second, to the environments in turns."""
     assert yard.crowd is not None
     yard.start(
         "bench.load",
@@ -174,14 +167,13 @@ def _judged(yard: Yard) -> None:
 
 
 def _ingest_key(yard: Yard) -> None:
-    """Create an ingest key, which can only send."""
     made = yard.api("POST", "/api-keys", {"name": "ingest", "scope": "ingest"})
     yard.ingest_key = made["secret"]
     yard.destination(yard.url("/hook"), "hostile")
 
 
 def _session(yard: Yard) -> None:
-    """Open a customer's session with a destination that never answers its tests."""
+    """The destination never answers the session's tests."""
     customer = {"customerExternalId": "hostile"}
     body = {"name": "hostile", "url": yard.url("/never"), "delivery": {"timeoutMs": TIMEOUT_MS}}
     made = yard.api("POST", "/destinations", body | customer)["id"]
@@ -304,8 +296,7 @@ NEIGHBOURS = {
 
 
 def named(which: str) -> list[Neighbour]:
-    """Return one neighbour, several (comma-separated), or all. Raises ValueError for an unknown
-    name."""
+    """Return one neighbour, several (comma-separated), or all. Raises ValueError."""
     names = list(NEIGHBOURS) if which == "all" else which.split(",")
     if strange := [name for name in names if name not in NEIGHBOURS]:
         raise ValueError(

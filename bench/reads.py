@@ -1,4 +1,4 @@
-"""The control plane's reads of large tables: every list, filter and view, one by one.
+"""The control plane's reads of large tables: every list, filter and view.
 
 Each read takes turns with `GET /livez`, the cheapest request; the bar is a multiple of its duration.
 """
@@ -16,9 +16,9 @@ from bench.filling import Filled, fill
 from bench.service import Figures, Receiver, Service
 
 BAR = 15.0  # the most p99 of a read, in multiples of the p50 of /livez
-HELD_FROM = 100_000  # deliveries from which the bar applies; below, pauses of the machine dominate
+HELD_FROM = 100_000  # deliveries; with fewer, pauses of the machine dominate
 WARM = 20
-_SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=cursor=)\S+")  # IDs and cursors, to shorten
+_SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=cursor=)\S+")  # IDs and cursors
 DESTINATIONS = 50
 
 
@@ -98,8 +98,6 @@ def destinations(service: Service, receiver: Receiver) -> Filled:
 
 
 def _paths(client: Client, filled: Filled) -> list[str]:
-    """Return the measured reads: lists with and without each filter, deep pages, single objects and
-    views."""
     destination = filled.destinations[0]
     middle = "2020-01-01T00:00:00Z", _ago(15), _ago(1)
     _, page = client.get("/deliveries?limit=100")

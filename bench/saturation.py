@@ -1,13 +1,11 @@
 """The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
 it.
 
-Under overload the server keeps these promises: as many events arrive in time as at the knee, accepted
-events arrive, and refused events get 429 or 503. The clients form a queue, in which each waits for
-those before it. By Little's law, the wait is the number of connections divided by the accepted events a
-second. No server can answer sooner on average, so the latency of an answer is compared with this wait.
+Under overload as many events arrive in time as at the knee, accepted events arrive, and refused events
+get 429 or 503. By Little's law, the average wait is the number of connections divided by the accepted
+events a second. No server can answer sooner, so the latency of an answer is compared with this wait.
 
-At a rate beyond the knee a queue grows during the whole load, so p99 reaches hundreds of milliseconds.
-Below the knee it is a few milliseconds. `KNEE_P99_MS` is between both.
+Beyond the knee p99 reaches hundreds of milliseconds, below it a few. `KNEE_P99_MS` is between both.
 """
 
 from bench.calibration import around, drifted, floors
@@ -20,10 +18,9 @@ from bench.timeline import Timeline
 from bench.work import Done, work
 
 KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle server
-# The least share of a step's events that must arrive before the step ends. The others are in flight
-# then.
+# The least share of a step's events that must arrive before it ends; the others are in flight.
 KEPT_UP = 0.95
-TRIES = 2  # of a rate: a single pause of the machine is not a knee
+TRIES = 2  # a single pause of the machine is not a knee
 HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
 WARM = 5_000
 REFUSALS = ("429", "503")
@@ -31,7 +28,7 @@ ANSWERS = ("202", *REFUSALS)  # the allowed answers under overload
 
 
 class Climb:
-    """The measurement of rising rates, each on a server that rests first."""
+    """The measurement of rising rates on a server."""
 
     def __init__(
         self, service: Service, receiver: Receiver, seconds: float, connections: int
@@ -55,8 +52,7 @@ class Climb:
         work(self._service, self._receiver, plan, lambda accepted: accepted)
 
     def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
-        """Post events at a rate; return the result. Events that are not sent within the step are left
-        out."""
+        """Post events at a rate; events that are not sent within the step are left out."""
         self._receiver.reset()
         plan = {
             "steps": [[rate, self._seconds]],
@@ -98,8 +94,7 @@ class Climb:
         return sum(at <= until for _, _, at in self._receiver.log())
 
     def knee(self, start: float, growth: float, most: float) -> Step:
-        """Return the step of the highest sustained rate, at most `most`; the first step if no rate was
-        sustained."""
+        """Return the step of the highest sustained rate, or the first step."""
         held, failed, rate = 0.0, 0.0, start
         best: Step | None = None
         halvings = 0
@@ -121,8 +116,7 @@ class Climb:
         return best or self.steps[0]
 
     def _holds(self, rate: float) -> bool:
-        """Return True if the server sustains a rate in one of `TRIES` tries. Earlier failed tries are
-        not reported."""
+        """Earlier failed tries are not reported."""
         for left in reversed(range(TRIES)):
             done, figures = self.step(rate)
             if self._kept_up(figures):
@@ -155,7 +149,7 @@ def steps(
     connections: int,
     warm: int,
 ) -> Measurement:
-    """Find the knee; return all steps, and the figures of the knee."""
+    """Find the knee; return all steps."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]
@@ -177,9 +171,8 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee, and measure its rate before and after an overload of `times` that rate. The
-    figures are the events that arrive in time, and the latency of answers compared with the wait by
-    Little's law. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
+    """Find the knee, and measure its rate before and after an overload of `times` that rate. Raises
+    `Broken` if an answer is neither an acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]

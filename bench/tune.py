@@ -29,15 +29,15 @@ from bench.service import Receiver, Service
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 AUTO = "auto"
-ABOUT_KNEE = "aboutKnee"  # the name of the note about a knee that was not reached
+ABOUT_KNEE = "aboutKnee"
 WARM_S = 4.0  # until a fixed setting is stable: several answers of up to a second
-FINDING_S = 15.0  # the same for `auto`, which must first find its concurrency
+FINDING_S = 15.0  # until `auto` has found its concurrency
 MEASURED_S = 8.0
 BATCH = 100
 CONNECTIONS = 8
 MOST_EVENTS = 120_000  # waiting events of one setting; posting more takes too long
 NEARLY = 0.95  # a setting with this share of the best throughput counts as equally good
-SETTLE_S = 70.0  # for attempts in flight at the end of a setting: more than the longest timeout
+SETTLE_S = 70.0  # for attempts in flight: more than the longest timeout
 BETTER = {"autoOfBest": "more", "autoP99OfKnee": "less"}
 BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.5}}
 
@@ -61,7 +61,7 @@ class Wanted(Struct, frozen=True):
             raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
-        """Return a number of events of which some are still left after `seconds`."""
+        """Return a number of events of which some are left after `seconds`."""
         if self.rate:
             return max(1, round(self.rate * seconds))
         taken = WIDTHS[-1] if isinstance(width, str) else width
@@ -73,7 +73,7 @@ class Wanted(Struct, frozen=True):
 
 
 def latency_of(text: str) -> dict[str, Any]:
-    """Return the latency that a text `KIND:MS[:SIGMA or ALPHA]` describes. Raises ValueError."""
+    """Return the latency of a text `KIND:MS[:SIGMA or ALPHA]`. Raises ValueError."""
     kind, *numbers = text.split(":")
     names = {"none": (), "fixed": ("ms",), "lognormal": ("ms", "sigma"), "pareto": ("ms", "alpha")}
     if kind not in names or not bool(names[kind]) <= len(numbers) <= len(names[kind]):
@@ -83,19 +83,19 @@ def latency_of(text: str) -> dict[str, Any]:
 
 
 class Trying:
-    """The trial of settings on a server and a receiver, one after another."""
+    """The trial of settings on a server and a receiver."""
 
     def __init__(
         self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
     ) -> None:
-        """`stem`: a part of the paths and event types, different for each receiver on the same server."""
+        """`stem` is a part of the paths and event types, different for each receiver."""
         self._service = service
         self._receiver = receiver
         self._wanted = wanted
         self._stem = stem
 
     def tried(self, width: int | str) -> Step:
-        """Try one setting; return the result."""
+        """Try one setting."""
         wanted, service, receiver = self._wanted, self._service, self._receiver
         warm_s = wanted.finding_s if width == AUTO else wanted.warm_s
         kind = f"tune{self._stem}.{width}"
@@ -150,8 +150,8 @@ class Trying:
 
 
 def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
-    """Return the smallest fixed setting that is as good as the best: in throughput and, with a rate,
-    also in the p99 of the events' latency."""
+    """Return the smallest fixed setting that is as good as the best: in throughput and, with a rate, also
+    in the p99 of the events' latency."""
     fixed = sorted((step for step in steps if step.name != AUTO), key=lambda step: step.value)
     most = max(step.figures["deliveredPerSecond"] for step in fixed)
     good = [step for step in fixed if step.figures["deliveredPerSecond"] >= NEARLY * most]
@@ -162,8 +162,10 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
 
 
 def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
-    """Return a note if the best setting is the highest of those tried, because a higher one could be
-    better. Return an empty text if it is not, or if the highest setting sustains the rate."""
+    """Return a note if the best setting is the highest of those tried: a higher one could be better.
+
+    The note is empty if the highest setting sustains the rate.
+    """
     highest = max(step.value for step in steps if step.name != AUTO)
     knee = knee_of(steps, rate=rate)
     if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):
@@ -214,7 +216,7 @@ def adapting(
     warm: float,
     finding: float,
 ) -> Measurement:
-    """Measure `auto` at several receivers, each together with fixed settings near the best."""
+    """Measure `auto` at several receivers, with fixed settings near the best."""
     figures: dict[str, float] = {}
     notes: dict[str, str] = {}
     steps: list[Step] = []
@@ -252,7 +254,7 @@ def show(wanted: Wanted, measurement: Measurement, console: Console | None = Non
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line and run it. Exit code 2: an invalid command line."""
+    """Run the command line. Exit code 2: it is invalid."""
     parser = argparse.ArgumentParser(prog="python -m bench tune", description=__doc__)
     parser.add_argument(
         "--destination-latency", default="lognormal:200:0.5", metavar="KIND:MS[:NUMBER]",

@@ -17,7 +17,7 @@ _CLASSIC = (
 _ITEM = b'{"sku":"A-100","qty":2},'
 _FRAME = b',"items":[%b],"note":"%b"}'
 _FRAME_BYTES = len(_FRAME % (b"", b""))
-_DRAWN = 1_024  # random values drawn at once: single draws cost twice as much
+_DRAWN = 1_024  # single draws cost twice as much
 
 
 class Bodies:
@@ -46,8 +46,8 @@ class Bodies:
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return the function that chooses an event's type by the event's number. Without types, it
-        chooses the lane."""
+        """Return the function that chooses an event's type, or its lane without types, by the event's
+        number."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:
@@ -59,8 +59,8 @@ class Bodies:
         return number % self._plan.lanes
 
     def body(self, first: int, count: int, sent_at: float) -> bytes:
-        """Return the body of a request with events `first` to `first + count - 1`, sent at `sent_at`.
-        Set `lane` to the lane of the last event."""
+        """Return the body of a request with events `first` to `first + count - 1`. Set `lane` to the lane
+        of the last event."""
         sent = b"%.6f" % sent_at
         if self._plan.batch == 1:
             return self._event(first, sent)
@@ -92,7 +92,6 @@ class Bodies:
         )
 
     def _filling(self, size: int) -> bytes:
-        """Return `size` bytes of padding for the rest of a payload."""
         found = self._fillings.get(size)
         if found is None:
             items = max(1, (size - _FRAME_BYTES) // len(_ITEM))
@@ -116,7 +115,7 @@ def zipf(count: int, exponent: float) -> list[float]:
 
 
 def drawn(values: Sequence[int], weights: Sequence[float], seed: int) -> Iterator[int]:
-    """Draw values by their weights, without end. A seed gives the same values each time."""
+    """Draw values by their weights, without end."""
     chance = random.Random(seed)
     heaped = list(itertools.accumulate(weights))
     while True:

@@ -165,6 +165,5 @@ class Connection:
 
 
 def _agreed(sock: ssl.SSLSocket) -> str:
-    """Return the version of TLS and the cipher of a connection."""
     cipher = sock.cipher()
     return f"{sock.version()} {cipher[0] if cipher else ''}".strip()

@@ -18,11 +18,11 @@ from bench.load.plan import LANE_SPAN, Plan
 from bench.load.tally import Part
 from bench.trust import trusting
 
-LOOK_S = 0.5  # the longest wait between two checks of the clock
+LOOK_S = 0.5
 
 
 class Generator:
-    """The poster of a plan's events. One thread, one selector."""
+    """The poster of a plan's events, in one thread."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -92,7 +92,6 @@ class Generator:
         return self._report(began, wall)
 
     def _keys_of(self, connection: int) -> Sequence[int]:
-        """Return the numbers of a connection's keys."""
         count, keys = self.plan.keys_of_connection, len(self.plan.keys)
         return [(connection * count + turn) % keys for turn in range(count)]
 
@@ -103,7 +102,6 @@ class Generator:
         self._idle.append(connection)
 
     def _post(self, part: Part, until: float) -> None:
-        """Begin a part's posts, until all have begun or the part's time is over."""
         while part.begun < part.events:
             now = time.perf_counter()
             if now >= until:

@@ -1,5 +1,4 @@
-"""The results of one part of a plan. A plan without steps has one part; otherwise each step is a part.
-Hot paths only count and append."""
+"""The results of one part of a plan: a step, or the whole plan. Hot paths only count and append."""
 
 import time
 from array import array
@@ -12,15 +11,15 @@ from bench.latency import encoded, histogram, in_seconds, told
 
 @dataclass
 class Part:
-    """A part of a plan. With a rate, `rate` events a second are due from `start` on. Without a rate, an
-    event is due whenever a connection is idle."""
+    """A part of a plan. With a rate, events are due from `start` on. Without a rate, an event is due
+    whenever a connection is idle."""
 
     rate: float  # events a second; 0: closed loop
     events: int
     seconds: float  # the time for beginning posts; infinite without steps
-    first: int  # the number of its first event
+    first: int
     start: float = 0.0  # by time.perf_counter()
-    begun: int = 0  # events
+    begun: int = 0
     unsent: int = 0
     accepted: int = 0
     requests: int = 0
@@ -81,7 +80,7 @@ class Part:
             "acceptedPerSecond": round(self.accepted / span_s, 1),
             "cpuS": round(self.cpu_s, 4),
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
-            # requests a second that a whole core could send, at the measured CPU of a request
+            # requests a second with a whole core, at the measured CPU of a request
             "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
             **told(found, "ack"),
             **told(histogram(self.answered_s), "answer"),
