@@ -1,7 +1,7 @@
 """The measurement of a declared scenario: its variants in turns, each between two floors.
 
 With several variants, names of figures begin with the variant's name (`keyTimesFloor`). A ratio has the
-names of both variants (`keyOverNone`), and with several rounds the bounds of its interval.
+names of both variants (`keyOverNone`).
 """
 
 import statistics
@@ -27,12 +27,12 @@ Numbers = dict[str, float]
 
 
 def serve(settings: Mapping[str, str] | None = None) -> Service:
-    """Start a server of this source tree with default settings."""
+    """Start a server with default settings."""
     return Service(settings=settings)
 
 
 def measured(name: str, raw: Mapping[str, Any], sizes: Sizes, other: Serve | None) -> Measurement:
-    """Measure the scenario of a file with these sizes. Raises Broken for a broken promise."""
+    """Measure the scenario of a file with these sizes. Raises Broken."""
     declared = declaration(name, raw, sizes)
     with Stage(name, declared, other or serve) as stage:
         return Run(declared, stage).measured()
@@ -51,7 +51,7 @@ class Run:
         self._figures: dict[str, list[Numbers]] = defaultdict(list)
 
     def measured(self) -> Measurement:
-        """Measure all variants; return the measurement."""
+        """Measure all variants."""
         declared = self._declared
         last = declared.variants[-1]
         turns = [
@@ -191,7 +191,6 @@ class Run:
         return Step(self._declared.step or "value", variant.value, numbers, delivery)
 
     def _over(self, name: str, figure: str) -> Numbers:
-        """Return the ratio of a variant's figure to that of the first variant, with its interval."""
         first = self._declared.variants[0].name
         title = over(name, first, figure)
         pairs = [
@@ -202,7 +201,7 @@ class Run:
 
 
 def named(variant: str, figure: str) -> str:
-    """Return a figure's name with its variant's name as a prefix."""
+    """Return a figure's name with its variant's name."""
     return variant + figure[0].upper() + figure[1:] if variant else figure
 
 

@@ -1,7 +1,6 @@
 """The cost of sharing the work among workers: servers with one, two and four processes in turns.
 
-Each client has its own connection and workspace. The workspaces are distributed evenly over the
-workers.
+Each client has its own connection and workspace. The workspaces are distributed evenly over the workers.
 """
 
 import os
@@ -32,9 +31,9 @@ SINGLES_OVER_ONE = 1.20  # CPU of an event: workers over one process
 BATCHES_OVER_ONE = 1.15
 HOT_OVER_ONE = 0.95  # deliveries a second of one hot destination
 TWO_OVER_ONE = 1.8  # deliveries a second, if generator and receiver have their own cores
-ENOUGH_CORES = 4  # for `TWO_OVER_ONE`: two workers, generator, receiver and database
+ENOUGH_CORES = 4  # two workers, generator, receiver and database
 RELAYED_P50_MS, RELAYED_P99_MS = 2.5, 8.0  # from request to receiver, through another worker
-NAMES = {1: "one", 2: "two", 4: "four"}  # numbers of workers
+NAMES = {1: "one", 2: "two", 4: "four"}
 
 
 def bars() -> Bars:
@@ -69,7 +68,7 @@ class Turn:
 
     times_floor: float  # CPU of an event
     per_second: float  # deliveries
-    busiest: float  # the share of a core that the busiest server process uses
+    busiest: float  # the share of a core of the busiest server process
     void: str
 
 
@@ -120,7 +119,7 @@ def nodes(
 def _servers(
     service: Service, receiver: Receiver, workspaces: int
 ) -> Iterator[tuple[Crowd, dict[int, Service]]]:
-    """Yield the server, and servers with two and four workers on copies of its folder."""
+    """The servers have one, two and four workers, on copies of one folder."""
     service.destination(receiver.url + "/hot", ["hot"], concurrency=64)
     like = service.destination(receiver.url + "/like", ["bench.*"], concurrency=64)
     made = crowd(service, like, receiver.url + "/{}", workspaces, customers=False, workspaces=True)
@@ -145,7 +144,7 @@ def _servers(
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a server's folder, and keep the owners: PostgreSQL's files must not belong to root."""
+    """PostgreSQL's files must keep their owner, which is not root."""
     shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     for path in (source, *source.rglob("*")):
         owned = path.lstat()
@@ -216,7 +215,7 @@ def _turn(shape: Shape, service: Service, receiver: Receiver) -> Turn:
 
 
 def _by_process(service: Service) -> dict[int, float]:
-    """Return the CPU seconds of each process of the server, without those of the database."""
+    """Return the CPU seconds of each process of the server, without the database."""
     assert service.process is not None
     others = {*tree(service.database_pid())}
     return {pid: own_cpu_s(pid) for pid in tree(service.process.pid) if pid not in others}
@@ -227,8 +226,8 @@ def _relayed(
 ) -> dict[str, float]:
     """Return the latencies from request to receiver, of relayed and of other events.
 
-    A connection belongs to the worker of its first event. Here each connection posts to two workspaces
-    in turns, so that worker relays every second event to the other worker.
+    A connection belongs to the worker of its first event, which relays every second event to the other
+    worker: each connection posts to two workspaces in turns.
     """
     near, far = made.keys[0], made.keys[1]
     plan: Figures = {"keys": [near, far], "keys_of_connection": 2, "connections": 16}

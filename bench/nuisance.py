@@ -1,5 +1,6 @@
-"""A harmful client in its own process: `python -m bench.nuisance`, with its plan as JSON on stdin. It
-continues until its termination, and then prints the number of answers by status.
+"""A harmful client in its own process: `python -m bench.nuisance`, with its plan as JSON on stdin.
+
+It continues until its termination, and then prints the number of answers by status.
 """
 
 import http.client
@@ -20,16 +21,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-PAUSE_S = 0.05  # after an answer 429 or 503, instead of Retry-After
+PAUSE_S = 0.05  # after an answer 429 or 503
 SLOW_BYTE_S = 0.5
-BATCH = 1_000  # events in a body of a megabyte
+BATCH = 1_000  # events of a megabyte together
 PAYLOAD = "x" * 950
 ITEMS = 400  # in an event whose evaluation is expensive
 EVENT_BYTES = 256 * 1024  # the maximum of an event
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
-# A second address of this machine: the server limits some requests for each client address.
+# A second address of this machine: some limits of the server count by client address.
 OTHER_ADDRESS = "127.0.0.2"
-# Requests without a valid credential: public pages, unknown paths, a wrong method, a wrong key.
+# Public pages, unknown paths, a wrong method, a wrong key.
 ANONYMOUS = (
     "GET /nope", "GET /docs", "POST /docs", "GET /events", "GET /destinations\r\nAuthorization: Bearer x",
     "POST /events\r\nContent-Length: 2", "GET /health/ready", "GET /openapi.json",
@@ -38,11 +39,11 @@ ANONYMOUS = (
 
 @dataclass
 class Plan:
-    """The plan. `kind` is a function of `KINDS`."""
+    """The plan. `kind` is a name in `KINDS` or `HERDS`."""
 
     url: str
     key: str
-    kind: str  # or `anonymous` or `hellos`, which need no key
+    kind: str
     connections: int = 8
     paths: list[str] = field(default_factory=list)  # of lists
     destination: str = ""  # of rules
@@ -86,7 +87,7 @@ class Caller(threading.Thread):
 
 
 def lists(caller: Caller) -> None:
-    """Read all lists, repeatedly."""
+    """Read all lists."""
     paths = caller.plan.paths
     for number in itertools.count(caller.number):
         caller.ask("GET", paths[number % len(paths)])
@@ -157,13 +158,13 @@ def browse(caller: Caller) -> None:
 
 
 def anonymous(plan: Plan) -> None:
-    """Make requests without a valid credential over many connections, each again after its answer."""
+    """Make requests without a valid credential over many connections."""
     requests = [f"{each}\r\nHost: x\r\n" for each in ANONYMOUS]
     herd(plan, [f"{each}\r\n".replace("\r\n", " HTTP/1.1\r\n", 1).encode() for each in requests])
 
 
 def hellos(plan: Plan) -> None:
-    """Begin a TLS handshake over each of many connections, and a new one after each answer."""
+    """Begin TLS handshakes over many connections."""
     said = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname="x")
     with suppress(ssl.SSLWantReadError):
@@ -178,8 +179,10 @@ def herd(
     *,
     once: bool = False,
 ) -> None:
-    """Make requests over many connections, from the address `source` if given. After an answer, a
-    connection sends its request again; with `once`, a new connection does."""
+    """Make requests over many connections, from the address `source` if given.
+
+    After an answer, a connection sends its request again; with `once`, a new connection does.
+    """
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)
     watched = selectors.DefaultSelector()

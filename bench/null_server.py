@@ -1,8 +1,8 @@
 """A server that accepts every request and does nothing, in its own process: `python -m
 bench.null_server`.
 
-It measures the limit of the load generator. It prints its port as JSON, answers 202 to each request
-once the body is complete, and serves until its termination.
+It measures the limit of the load generator. It prints its port as JSON, and answers 202 to each request
+once the body is complete.
 """
 
 import json
@@ -16,7 +16,7 @@ _LENGTH = b"content-length:"
 
 
 class Peer:
-    """One connection. It does not keep bodies, and only counts the bytes that are missing."""
+    """One connection, which counts the bytes that are missing."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -24,8 +24,7 @@ class Peer:
         self._missing = 0  # bytes of the body
 
     def ready(self) -> bool:
-        """Read the bytes that have arrived, and answer complete requests. Return False if the
-        connection has ended."""
+        """Answer the requests that are complete. Return False if the connection has ended."""
         try:
             data = self.sock.recv(READ_BYTES)
         except BlockingIOError:

@@ -72,7 +72,7 @@ class Listeners:
 
     @property
     def least_heard(self) -> int:
-        """The number of bytes that the slowest listener has read."""
+        """The bytes that the slowest listener has read."""
         return min(self._heard.values())
 
     def _listen(self) -> None:
@@ -99,9 +99,8 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Measure three costs of observers. First, compare a server with metrics to `service`, which has
-    none. Then compare that server with itself while clients read the live stream. Finally, scrape it
-    with many destinations."""
+    """Measure three costs of observers: metrics, compared with `service`, which has none; clients that
+    read the live stream; scrapes with many destinations."""
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:
@@ -141,8 +140,8 @@ def onlookers(
 
 
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
-    """Scrape an idle server. A long step of its loop with little CPU comes from another program, not
-    from the scrape. The server logs one long step a second at most."""
+    """A long step of the loop with little CPU comes from another program. The server logs one long step a
+    second at most."""
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []
     text = ""

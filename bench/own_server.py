@@ -1,4 +1,4 @@
-"""A user's own server under load. The API creates and deletes a destination and a rule for the run.
+"""A user's own server under load: the API creates and deletes a destination and a rule.
 
 This module reads neither the server's process nor its folder or database.
 """
@@ -17,7 +17,7 @@ CONSENT = "--i-own-this-server"
 
 
 class RefusedError(Exception):
-    """The run is not allowed or cannot begin. The message says what to change."""
+    """The run is not allowed or cannot begin; the message says what to change."""
 
 
 def loopback(url: str) -> bool:
@@ -42,15 +42,14 @@ class OwnServer:
         concurrency: int,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        """`trust`: see `bench.programs.call`."""
         self.url, self.key, self._trust = url.rstrip("/"), key, trust
         self._hook, self._type, self._concurrency = hook, event_type, concurrency
         self._rule = self._destination = ""
         self.environment = ""
 
     def __enter__(self) -> Self:
-        """Create the destination and the rule. Raises RefusedError if the key has no scope manage, the
-        server refuses, or other destinations would get the events."""
+        """Raises RefusedError if the key has no scope manage, the server refuses, or other destinations
+        would get the events."""
         context = self._api("GET", "/auth/context")
         if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
             raise RefusedError(
@@ -93,8 +92,7 @@ class OwnServer:
             )
 
     def _take_away(self) -> None:
-        """Delete the rule and the destination. A failure is only printed, so that the run's figures are
-        not lost."""
+        """A failure is only printed, so that the run's figures are not lost."""
         for kind, identifier in (
             ("routing-rules", self._rule),
             ("destinations", self._destination),

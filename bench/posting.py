@@ -15,7 +15,7 @@ def load(service: Service, **plan: object) -> Figures:
 
 
 def begun(service: Service, **plan: object) -> subprocess.Popen[str]:
-    """Start a plan in the background; `ended` waits for it."""
+    """Start a plan; `ended` waits for it."""
     return Module.start(_MODULE, plan=_at(service, plan))
 
 

@@ -14,8 +14,8 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(root: int, but: int | None = None) -> float:
-    """Return the CPU seconds of a process tree, with children that have ended. `but`: a process whose
-    tree does not count."""
+    """Return the CPU seconds of a process tree, with children that have ended, without the tree of
+    `but`."""
     total = 0
     children = _children()
     for pid in {*_below(root, children)} - {*(() if but is None else _below(but, children))}:
@@ -51,7 +51,7 @@ def own_cpu_s(pid: int) -> float:
 
 
 def system_s(pid: int) -> float:
-    """Return the kernel's CPU seconds for one process, in ticks; 0 if the process has ended."""
+    """Return the kernel's CPU seconds for one process; 0 if it has ended."""
     return sum(int(field) for field in _stat(pid)[12:13]) / _TICKS
 
 

@@ -7,16 +7,17 @@ from bench.service import Figures, Receiver, Service
 
 EVENTS_A_SECOND = 8_000
 MICROS_AN_EVENT = 60
-MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over one with a single task
+MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over that with one
 
 
 def producer(
     service: Service, receiver: Receiver, *, events: int, singles: int, tasks: int
 ) -> Figures:
-    """Send events through `angarium.Producer`. Then send single events, in turns from 1 task and from
-    `tasks` tasks.
+    """Send events through `angarium.Producer`, then single events, in turns from 1 task and from `tasks`
+    tasks.
 
-    No rule matches: the server only records the events, so the figures are those of the client."""
+    No rule matches, so the figures are those of the client.
+    """
     plan = {"url": service.url, "key": service.key, "singles": singles, "tasks": tasks}
     Module.run("bench.producer_client", plan={**plan, "events": max(1, events // 10)})
     found: Figures = Module.run("bench.producer_client", plan={**plan, "events": events})

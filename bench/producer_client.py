@@ -1,4 +1,4 @@
-"""The process that `bench.producer` measures. It reads a plan from stdin, and writes figures to
+"""The process that `bench.producer` measures: it reads a plan from stdin, and writes figures to
 stdout."""
 
 import json
@@ -15,7 +15,7 @@ ROUNDS = 3
 
 
 def through_producer(client: angarium.Client, events: int) -> dict[str, float]:
-    """Send events through a producer; return the cost."""
+    """Send events through a producer."""
     began, cpu = time.perf_counter(), time.process_time()
     with angarium.Producer(client) as producer:
         for _ in range(events):
@@ -30,7 +30,7 @@ def through_producer(client: angarium.Client, events: int) -> dict[str, float]:
 
 
 async def singly(url: str, key: str, events: int, tasks: int) -> float:
-    """Send events one by one from `tasks` tasks; return the mean CPU microseconds of an event."""
+    """Return the mean CPU microseconds of an event that one of `tasks` tasks sends."""
     async with angarium.AsyncClient(url, key) as client:
         left = events
 

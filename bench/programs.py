@@ -15,22 +15,23 @@ from typing import Any
 
 STOP_S = 40.0
 FIRST_PORT = 10_240  # above those of well-known services
-PORT_TRIES = 1_000  # even a machine with many servers uses a few hundred of 20,000 ports
+PORT_TRIES = 1_000  # a machine with many servers uses a few hundred of 20,000 ports
 KERNELS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 ROOT = Path(__file__).parent.parent
 
 
 def free_port() -> int:
-    """Return a free port of 127.0.0.1; see `ports_in_a_row`."""
+    """Return a free port; see `ports_in_a_row`."""
     return ports_in_a_row(1)
 
 
 def ports_in_a_row(count: int) -> int:
-    """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process.
+    """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process. Raises
+    RuntimeError if there are none.
 
     They are below the kernel's range of ephemeral ports, because another connection could take an
-    ephemeral port before a program listens on it. The process keeps a UDP socket on each port until it
-    ends, so that other processes choose other ports. Raises RuntimeError if there are no such ports.
+    ephemeral port. The process keeps a UDP socket on each port until it ends, so that other processes
+    choose other ports.
     """
     last = _first_of_kernel() - count
     for _ in range(PORT_TRIES):
@@ -44,8 +45,7 @@ def ports_in_a_row(count: int) -> int:
 
 
 def _claim(port: int) -> socket.socket:
-    """Return a UDP socket on the port, which reserves it. Raises OSError if another process uses the
-    port."""
+    """A UDP socket reserves the port. Raises OSError if another process uses it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
     claim = socket.socket(type=socket.SOCK_DGRAM)
@@ -58,8 +58,7 @@ def _claim(port: int) -> socket.socket:
 
 
 def _first_of_kernel() -> int:
-    """Return the bound below which fixed ports are chosen: the kernel's first ephemeral port. If too few
-    ports are below that port, the bound is 65536."""
+    """Return the kernel's first ephemeral port, or 65536 if too few ports are below it."""
     try:
         first = int(KERNELS_PORTS.read_text().split()[0])
     except OSError:  # not Linux: the first of macOS
@@ -75,7 +74,7 @@ def call(
     trust: ssl.SSLContext | None = None,
     timeout_s: float = 30,
 ) -> Any:
-    """Make one JSON request. Raises RuntimeError with the answer if it is an error. `trust`: the TLS
+    """Make one JSON request. Raises RuntimeError with an answer that is an error. `trust`: the TLS
     context of an https URL; None: the system's authorities."""
     headers = {"content-type": "application/json"}
     if key is not None:
@@ -125,13 +124,13 @@ class Module:
         if plan is not None:
             process.stdin.write(json.dumps(plan))
         process.stdin.close()
-        process.stdin = None  # so that communicate() does not flush it
+        process.stdin = None  # communicate() must not flush it
         return process
 
 
 @contextmanager
 def serving(name: str, *arguments: str) -> Iterator[dict[str, int]]:
-    """Run a module of the bench that serves; yield the ports that its first line names."""
+    """Run a module of the bench that serves; yield its ports."""
     process = Module.start(name, *arguments)
     assert process.stdout is not None
     try:

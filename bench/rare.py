@@ -1,6 +1,6 @@
 """The time to read the first page of a list, filtered by a value that only twenty rows have.
 
-These rows are distributed over the whole log, so a scan from the newest row finds few of them.
+These rows are distributed over the whole log: a scan from the newest row finds few of them.
 """
 
 import math
@@ -27,7 +27,7 @@ WARM = 3
 STOPPED_MS = 1_000.0
 JOB = "01900000-0000-7000-8000-000000000001"
 
-# The rare values: at each of twenty instants, each change is made to one delivery.
+# At each of twenty instants, each change is made to one delivery.
 _WAYS = (
     "event_type = 'rare', customer = 'rare', response_status = 207",
     "status = 0, response_status = NULL, delivered_at_ms = NULL, updated_at_ms = NULL",
@@ -67,7 +67,7 @@ _DEAD = ("errorCategory=BLOCKED_ADDRESS",)
 def rare(
     service: Service, receiver: Receiver, *, deliveries: int, days: int, requests: int
 ) -> Figures:
-    """Fill the log with the rare rows; then measure each filter alone and with a time range."""
+    """Fill the log with the rare rows; measure each filter alone and with a time range."""
     filled = destinations(service, receiver)
     began = time.monotonic()
     with attached(service.folder) as url:
@@ -105,9 +105,11 @@ def rare(
 
 
 def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: int) -> list[float]:
-    """Return the sorted milliseconds of each page. If the search's time limit ended a page,
-    `STOPPED_MS` is added, because the caller must ask again. Raises `Broken` if a page that was not
-    ended has fewer than `rows`."""
+    """Return the sorted milliseconds of each page. Raises `Broken` if a page has fewer than `rows`.
+
+    If the search's time limit ended a page, `STOPPED_MS` is added instead, because the caller must ask
+    again.
+    """
     took = []
     for spent, page in answers:
         found, ended = len(page["items"]), page.get("searchedTo") is None
@@ -117,7 +119,6 @@ def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: 
 
 
 async def _spread(url: str, filled: Filled, deliveries: int, days: int) -> None:
-    """Fill the log, and make each change at twenty instants."""
     span_ms = days * 86_400_000
     start_ms = int(time.time() * 1000) - span_ms
     async with open_bridge(url) as bridge:

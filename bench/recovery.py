@@ -16,8 +16,8 @@ def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Me
     delivery.
 
     `backlogs`: comma-separated numbers of unsettled deliveries. Times count from the start of the new
-    process: they include its interpreter, migrations and takeover. Each number makes a step; the run's
-    figures are those of the last step.
+    process: they include its interpreter, migrations and takeover. The figures are those of the last
+    step.
     """
     service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]

@@ -1,7 +1,5 @@
-"""Detection of a server that has finished its work. It only reads CPU, because requests would cost CPU.
-
-Requests that check the records are sent after the last reading of CPU.
-"""
+"""Detection of a server that has finished its work: it only reads CPU, because requests would cost
+CPU."""
 
 import time
 from collections.abc import Callable
@@ -11,17 +9,16 @@ from bench.service import Service, call
 
 LOOK_S = 0.05
 # A server rests if it and its database used at most two clock ticks of CPU in three intervals of
-# `LOOK_S`. The limit is not zero, because timers, leases and the background writer always use some
-# milliseconds a second.
+# `LOOK_S`. Timers, leases and the background writer always use some milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
-UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum
-SETTLE_S = 60.0  # the longest wait until all outcomes are recorded, including those of retries
+UPKEEP_S = 1.0  # for the database's own work after a run, such as autovacuum
+SETTLE_S = 60.0  # until all outcomes are recorded, including those of retries
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:
     """Wait until a server rests and has recorded all outcomes; return the CPU of the server and of its
-    database at that time."""
+    database."""
     give_up = time.monotonic() + SETTLE_S
     while True:
         found = _rests(service, give_up)

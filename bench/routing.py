@@ -1,7 +1,7 @@
 """The cost of finding an event's rules among many rules that cannot match it, without a server.
 
-The router has not seen the event types, so each look-up compiles a route. Few and many rules are
-measured in turns, so that noise of the machine affects both.
+The router has not seen the event types: each look-up compiles a route. Few and many rules are measured in
+turns.
 """
 
 import gc
@@ -18,14 +18,14 @@ from engine.routing.router import Router
 from engine.wire.target import parse_target
 
 BAR = 1.1  # many rules over few
-HELD_FROM = 1_000_000  # rules from which the bar applies
+HELD_FROM = 1_000_000  # rules; with fewer, the bar does not apply
 FEW = 1_000
-MATCHING = 10  # rules for each event type of the look-ups
+MATCHING = 10  # rules for each event type
 TARGET = parse_target("https://receiver.example/")
 
 
 def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure the look-up of new event types among few and among many rules, without a server."""
+    """Measure the look-up of new event types among few and among many rules."""
     rules, types, rounds = sizes["rules"], sizes["types"], sizes["rounds"]
     routers = {count: _router(count, types) for count in (FEW, rules)}
     gc.collect()
@@ -45,7 +45,7 @@ def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _router(count: int, types: int) -> tuple[Models, Router]:
-    """Return a router with `count` rules, `MATCHING` of them for each type."""
+    """`MATCHING` of the rules match each type."""
     models = Models()
     workspace = WorkspaceModel("w", "w", "scale")
     models.put_workspace(workspace, (EnvironmentModel(1, "w", Environment.DEVELOPMENT),))

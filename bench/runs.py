@@ -33,8 +33,8 @@ RESULTS = Path(__file__).parent / "results"  # not kept in the repository
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario of `run all`: the number of its measurements, the sizes that differ from the
-    scenario's own, and the minutes of all measurements."""
+    """A scenario of `run all`: the number of its measurements, the sizes that differ from the scenario's
+    own, and the minutes of all measurements."""
 
     scenario: str
     minutes: float
@@ -60,8 +60,7 @@ def measured(
     profile: bool = False,
     tiny: bool = False,
 ) -> Run:
-    """Measure a scenario `repeat` times. `serve` starts its servers (default: new ones). Bars do not
-    apply to a `tiny` run.
+    """Measure a scenario `repeat` times. Bars do not apply to a `tiny` run.
 
     An exception becomes a measurement with the verdict `failed`, and the other measurements continue.
     """
@@ -100,7 +99,7 @@ def running(
     profile: bool,
     tiny: bool = False,
 ) -> list[Run]:
-    """Run the chosen scenarios one after another; show and write the results after each."""
+    """Run the chosen scenarios; show and write the results after each."""
     document = Document([])
     for scenario, sizes, repeat in chosen:
         run = measured(scenario, sizes, repeat, serve=serve(scenario), profile=profile, tiny=tiny)
@@ -138,8 +137,8 @@ class Files:
 
 
 def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
-    """Return the reasons for exit code 1: broken promises and failed measurements; if `strict`, also
-    void runs, drifted floors and missed bars."""
+    """Return the reasons for exit code 1: broken promises and failed measurements; if `strict`, also void
+    runs, drifted floors and missed bars."""
     found = []
     bad = {"broken", "failed", *(["void"] if strict else [])}
     for run in runs:
@@ -160,8 +159,7 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
 
 
 def changes(given: Iterable[str]) -> Sizes:
-    """Return the sizes that texts such as `NAME=VALUE` give: integers, fractions or words. Raises
-    ValueError."""
+    """Return the sizes of texts such as `NAME=VALUE`: integers, fractions or words. Raises ValueError."""
     found: Sizes = {}
     for each in given:
         name, equals, value = each.partition("=")

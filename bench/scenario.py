@@ -1,6 +1,6 @@
-"""A scenario: a named measurement on new servers. The project's bars apply to its default sizes.
+"""A scenario: a named measurement on new servers, from a file or from a function.
 
-It comes from a file or from a function; callers see no difference.
+The project's bars apply to its default sizes.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +18,8 @@ Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number
 
 
 class Serve(Protocol):
-    """A function that starts a server with environment variables. It can run another program, or yield
-    a server that runs already."""
+    """A function that starts a server with environment variables. It can run another program, or yield a
+    server that runs already."""
 
     def __call__(
         self, settings: Mapping[str, str] | None = None
@@ -35,7 +35,7 @@ class Scenario:
     about: str
     measured: Callable[[Sizes, Serve | None], Measurement]
     sizes: Sizes = field(default_factory=dict)
-    tiny: Sizes = field(default_factory=dict)  # the sizes that tests use
+    tiny: Sizes = field(default_factory=dict)  # for tests
     better: dict[str, str] = field(default_factory=dict)  # compared figures: `less` or `more`
     bars: Bars = field(default_factory=dict)
     minutes: float = 1.0  # of one measurement, with floors and set-up
@@ -71,8 +71,8 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Floors are measured before and after. If `run` returns figures, those that are not numbers become
-    notes. `serve`: the kind of server that the scenario needs, and always gets.
+    Figures that are not numbers become notes. `serve`: the kind of server that the scenario needs, and
+    always gets.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

@@ -23,7 +23,7 @@ seconds (`S`) or CPU microseconds (`Micros`). `python -m bench.schema_page` make
 def text() -> str:
     """Return the page."""
     _, components = msgspec.json.schema_components([Document], ref_template="#{name}")
-    # The document first, then its parts, from the outside in.
+    # The document comes first, then its parts.
     return _HEAD + "".join(_table(name, components[name]) for name in _order(components))
 
 
@@ -35,7 +35,6 @@ def _order(components: dict[str, Any]) -> list[str]:
 
 
 def _named(schema: Any) -> list[str]:
-    """Return the names of the objects that a schema refers to, in their order."""
     if isinstance(schema, dict):
         here = [schema["$ref"].removeprefix("#")] if "$ref" in schema else []
         return here + [name for value in schema.values() for name in _named(value)]

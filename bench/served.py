@@ -1,7 +1,7 @@
 """`angarium` with host names that hang: `python -m bench.served` takes the same arguments.
 
-A look-up of a name below `hangs.test` asks a socket of this process that never answers. It uses the
-same call and the same timeout as the system's resolver.
+A look-up of a name below `hangs.test` asks a socket of this process that never answers, with the same
+call and the same timeout as the system's resolver.
 """
 
 import select

@@ -21,13 +21,12 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 
 Figures = dict[str, Any]
 
-START_S = 240.0  # a server that takes longer to start hangs: a busy machine needs a minute
-FLOOR_REQUESTS = 60_000  # about half a second of CPU, so that the start is negligible
+START_S = 240.0  # a busy machine needs a minute
+FLOOR_REQUESTS = 60_000  # half a second of CPU: the start is negligible
 
 
 class Receiver:
-    """The receiver's process. With `tls` it also serves HTTPS, with a certificate of its
-    `authority`."""
+    """The receiver's process. With `tls` it also serves HTTPS, with a certificate of its `authority`."""
 
     def __init__(self, *, tls: bool = False, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host, self._port = host, port
@@ -52,8 +51,7 @@ class Receiver:
             self._end()
             raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
         ports = json.loads(told)
-        # A receiver that listens on all addresses is reached at 127.0.0.1; any other address is used
-        # unchanged.
+        # A receiver on all addresses is reached at 127.0.0.1.
         host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
         self.url = f"http://{host}:{ports['port']}"
         if self._papers is not None:
@@ -88,13 +86,13 @@ class Receiver:
         call("POST", f"{self.url}/-/reset", simple if behaviour is None else dict(behaviour))
 
     def counts(self) -> dict[str, Any]:
-        """Return the number of arrivals since the reset; cheap enough for polling."""
+        """Return the number of arrivals since the reset."""
         found: dict[str, Any] = call("GET", f"{self.url}/counts")
         return found
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return the arrivals since the reset and their latencies: of all events, or of `first` to
-        `end` (exclusive)."""
+        """Return the arrivals since the reset and their latencies: of all events, or of `first` to `end`
+        (exclusive)."""
         query = "&".join(
             f"{name}={value}"
             for name, value in (("first", first), ("end", end))
@@ -109,9 +107,8 @@ class Receiver:
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return the number of events whose first arrival came after that of a later event of the
-        same path and lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path
-        has one lane."""
+        """Return the number of events that first arrived after a later event of the same path and lane;
+        see `bench.receiver.record`."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
@@ -119,7 +116,7 @@ class Receiver:
         return [(path, number, at) for path, number, at in call("GET", f"{self.url}/log")]
 
     def wait(self, count: int, still_s: float = 30.0) -> dict[str, Any]:
-        """Wait for `count` arrivals, like `wait_for`; return the statistics."""
+        """Wait for `count` arrivals; return the statistics."""
         self.wait_for(count, still_s)
         return self.stats()
 
@@ -138,7 +135,7 @@ class Receiver:
             time.sleep(0.05)
 
     def floor(self, requests: int = FLOOR_REQUESTS) -> float:
-        """Measure the floor now: the CPU microseconds of one request of a bare client."""
+        """Return the CPU microseconds of one request of a bare client."""
         result = Module.run("bench.calibration", f"{self.url}/floor", str(requests))
         self.reset()
         return float(result["cpuMicros"])
@@ -154,11 +151,11 @@ class Service:
         root: Path | None = None,
         program: str = "api.cli",
     ) -> None:
-        """`root`: the source tree of the server (default: this one). `program`: the module that is run
-        as `angarium`."""
+        """`root`: the source tree of the server (default: this one). `program`: the module that is run as
+        `angarium`."""
         self.root = root or ROOT
         self.program = program
-        self.floor_requests = FLOOR_REQUESTS  # requests of the floors for this server
+        self.floor_requests = FLOOR_REQUESTS  # for this server
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -168,7 +165,7 @@ class Service:
         self.key = ""
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
-        self.log_start = 0  # bytes in the log file before the lines of the current process
+        self.log_start = 0  # bytes in the log file before the current process
 
     def __enter__(self) -> Self:
         self.start()
@@ -187,7 +184,7 @@ class Service:
 
     @staticmethod
     def command(*arguments: str) -> list[str]:
-        """Return the command line of `angarium` with these arguments."""
+        """Return a command line of `angarium`."""
         return [sys.executable, "-m", "api.cli", *arguments]
 
     @property
@@ -235,7 +232,7 @@ class Service:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End the server with SIGTERM, like an operator."""
+        """End the server with SIGTERM."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(STOP_S)
@@ -259,19 +256,19 @@ class Service:
         return self.process.pid
 
     def nodes(self) -> list[int]:
-        """Return the processes of a server's workers."""
+        """Return the processes of the workers."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         return [int(pid) for pid in children if int(pid) != self.database_pid()]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds of the server, and of its database. The database can be older than the
+        """Return the CPU seconds of the server, and of its database, which can be older than the
         server."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)
 
     def rss_mb(self) -> float:
-        """Return the server's resident memory in MB, without its database."""
+        """Return the server's resident memory in MB."""
         return rss_mb(self.pid)
 
     def descriptors(self) -> int:
@@ -299,8 +296,8 @@ class Service:
         return key
 
     def wait_known(self, key: str) -> None:
-        """Wait until the server accepts a key. A new key becomes valid within a second, and the worker
-        of the key's workspace can start later than other workers."""
+        """Wait until the server accepts a key: a new key becomes valid within a second, and the worker of
+        its workspace can start late."""
         self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
 
     def workspace(self, name: str) -> str:
@@ -330,7 +327,7 @@ class Service:
         return str(made["id"])
 
     def settled(self, still_s: float = 30.0) -> bool:
-        """Return True once all deliveries are settled, or False if that takes longer than `still_s`."""
+        """Return True once all deliveries are settled, or False after `still_s`."""
         give_up = time.monotonic() + still_s
         while time.monotonic() < give_up:
             waiting = self.api("GET", "/deliveries?status=PENDING&limit=1")["items"]

@@ -27,16 +27,15 @@ from bench.trend import Trend, trend
 from storage.embedded.server import running_url
 from storage.log.partitions import bounds_of
 
-FLAP_S = (8.0, 4.0, 1.0)  # healthy, failing, hanging, repeatedly; shorter in runs below a minute
-SAMPLES = 360  # over the whole run: one every 5 s in half an hour
-CONNECTIONS = 128  # enough that at 5,000 a second no post waits for another
-OLD_DAYS = 40  # beyond any plan's retention, so housekeeping must remove the day's partitions
-DRAIN_S = 300.0  # an open circuit probes within a minute, and then there is a backlog
-VERDICT_S = 600.0  # shorter runs get no verdict, because the server is still warming up
+FLAP_S = (8.0, 4.0, 1.0)  # healthy, failing, hanging; shorter in runs below a minute
+SAMPLES = 360  # one every 5 s in half an hour
+CONNECTIONS = 128  # at 5,000 a second no post waits for another
+OLD_DAYS = 40  # beyond any plan's retention: housekeeping must remove the day's partitions
+DRAIN_S = 300.0  # an open circuit probes within a minute
+VERDICT_S = 600.0  # shorter runs get no verdict: the server is still warming up
 
-# The largest allowed growth in an hour. 8 MB of memory are 5 % of 150 MB; less is noise of the
-# allocator. Descriptors and tasks can grow by one burst of connections. A leak with each event would be
-# millions.
+# The largest allowed growth in an hour. 8 MB of memory are 5 % of 150 MB; less is noise of the allocator.
+# Descriptors and tasks can grow by one burst of connections. A leak with each event would be millions.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
     "databaseRssMb": 60.0,  # shared pages count after their first use, up to shared_buffers
@@ -188,8 +187,7 @@ def soak(
 def _minutes(
     service: Watched, receiver: Receiver, minutes: int, rate: int, percent: int, seconds: int
 ) -> tuple[Figures, dict[str, list[tuple[float, float]]]]:
-    """Post minute by minute; return the totals, and the latencies by minute at the receiver that does
-    not flap."""
+    """Return the totals, and the latencies by minute at the receiver that does not flap."""
     unsteady_rate = max(2, rate * percent // 100)
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     accepted = refused = rotated = late = 0
@@ -240,7 +238,7 @@ def _post(
 
 
 def _drained(service: Watched, accepted: int) -> None:
-    """Wait until no delivery is unsettled, and require that all are delivered."""
+    """Require that all deliveries are delivered in time."""
     give_up = time.monotonic() + DRAIN_S
     while True:
         states = {int(row[0]): int(row[1]) for row in service.rows(_SETTLED)}
@@ -293,7 +291,7 @@ def _old_days(service: Watched) -> int:
 
 
 def _make_old_day(service: Watched) -> None:
-    """Create the partitions of a day beyond all plans' retention."""
+    """The day is beyond all plans' retention."""
     low, high = bounds_of(_old())
     for table in ("events", "deliveries", "attempts"):
         service.rows(_OLD.format(table=table, day=f"{_old():%Y%m%d}", low=low, high=high))

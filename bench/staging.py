@@ -1,6 +1,6 @@
 """The set-up of a declared scenario: servers, a receiver, and destinations with their rules.
 
-Each group has its own event types, named by scenario and group, so that scenarios can share a server.
+Event types are named by scenario and group, so that scenarios can share a server.
 """
 
 from contextlib import ExitStack
@@ -16,8 +16,7 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Filled deliveries are from the last hour, so that they are in the partition of the new deliveries. If
-# they covered a month, that partition would have only a thirtieth of them.
+# Filled deliveries are from the last hour, so that they are in the partition of the new deliveries.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment
@@ -33,7 +32,7 @@ class Stage:
         self._serve = serve
         self._stack = ExitStack()
         self._services: dict[int, Service] = {}
-        self._crowds: dict[tuple[int, str], Crowd] = {}  # by filled rows and group, like the IDs
+        self._crowds: dict[tuple[int, str], Crowd] = {}  # by filled rows and group
         self._ids: dict[tuple[int, str], list[str]] = {}
 
     def __enter__(self) -> Self:
@@ -57,8 +56,7 @@ class Stage:
             self._stack.close()
 
     def _bury(self) -> None:
-        """Delete the dead destinations with their deliveries, so that the server can serve another
-        scenario."""
+        """Delete the dead destinations, so that the server can serve another scenario."""
         dead = {group.name for group in self._declared.groups if group.dead}
         for (number, name), ids in self._ids.items():
             for each in ids if name in dead else ():
@@ -82,7 +80,7 @@ class Stage:
                 fill(service.folder, filled, number, FILL_DAYS, log_alone=True)
 
     def _made(self, fill_number: int, group: Group) -> list[str]:
-        """Create a group's destinations; return the IDs of those in `FIRST_ENVIRONMENT`."""
+        """Return the IDs of a group's destinations in `FIRST_ENVIRONMENT`."""
         service = self._services[fill_number]
         if group.customers:
             url, kind = self._address(group, 0), self.event_type(group.name)
@@ -112,7 +110,7 @@ class Stage:
         return f"{self._name}.{group}"
 
     def event_type(self, group: str) -> str:
-        """Return the event type of a group that has only one event type."""
+        """Return the event type of a group that has only one."""
         return f"{self._stem(group)}.0"
 
     def path(self, group: str) -> str:
@@ -120,8 +118,7 @@ class Stage:
         return f"/{self._name}/{group}/"
 
     def _address(self, group: Group, number: int) -> str:
-        """Return the URL of a destination. If the number is negative, return a pattern with `{}` in its
-        place."""
+        """If the number is negative, return a pattern with `{}` in its place."""
         url = self.receiver.https if group.scheme == "https" else self.receiver.url
         return url + self.path(group.name) + ("{}" if number < 0 else str(number))
 
@@ -144,7 +141,7 @@ class Stage:
         self.receiver.reset({**whole, "paths": paths})
 
     def plan(self, variant: Variant) -> dict[str, Any]:
-        """Return a variant's plan for the generator. The caller must add `first`."""
+        """Return a variant's plan for the generator, without `first`."""
         load = variant.load
         group = self._declared.group(load.to)
         plan: dict[str, Any] = {
@@ -169,8 +166,7 @@ class Stage:
         return plan
 
     def recorded(self, variant: Variant) -> bool:
-        """Return True if all deliveries of a variant are recorded, except those to dead
-        destinations."""
+        """Return True if a variant's deliveries are recorded, except those to dead destinations."""
         service, load = self.service(variant), variant.load
         living = [group for group in self._declared.takers(load.to) if not group.dead]
         for group in living:

@@ -1,7 +1,7 @@
 """The cost of the accept and settle statements alone: a process runs groups on its own database.
 
-It reads a JSON line for each measurement and answers with one. It is started by its path, so that
-engine and store come from the tree in PYTHONPATH.
+It reads a JSON line for each measurement and answers with one. It is started by its path, so that engine
+and store come from the tree in PYTHONPATH.
 """
 
 import json
@@ -31,14 +31,13 @@ from storage.ownership import Ownership
 from storage.recording.settle import PostgresSettle
 
 ENVIRONMENT = 1
-_LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log until now
+_LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log
 # Like the load generator's events and the receiver's answers.
 PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
-ENVIRONMENTS = 20  # of many destinations: an environment has at most 1,000 rules
-# The outcomes of a destination in a minute: the first creates a row of counters, the second updates it,
-# as in the scenario `spread`.
+ENVIRONMENTS = 20  # an environment has at most 1,000 rules
+# A destination's outcomes in a minute: the first creates a row of counters, the second updates it.
 OUTCOMES_A_MINUTE = 2
 
 
@@ -72,8 +71,7 @@ class Spent:
         return {"client": self.client / rows * 1e6, "database": database / rows * 1e6}
 
     def _backend_s(self) -> float:
-        """Return the backend's CPU seconds. This file of /proc has nanoseconds; other files have ticks
-        of 10 ms, which are too coarse."""
+        """This file of /proc has nanoseconds; other files have ticks of 10 ms."""
         spent = Path(f"/proc/{self._connection.backend}/schedstat").read_text("ascii")
         return int(spent.split()[0]) / 1e9
 
@@ -93,7 +91,7 @@ class Statements:
         self._settle = PostgresSettle(self._for_settle, self._ownership)
         self._destinations = [self._identity.other() for _ in range(1_000)]
         self._many: list[str] = []
-        self._made = 0  # deliveries to the many destinations, which take turns
+        self._made = 0  # deliveries to the many destinations
 
     async def open(self) -> None:
         """Create the tables and take their ownership."""
@@ -165,7 +163,7 @@ class Statements:
         return Event(self._identity.event(), environment, "bench.event", now_ms, PAYLOAD % number)
 
     def _whole(self, events: list[Event], deliveries: list[Delivery], now_ms: int) -> IntakeGroup:
-        """Return a group. It lists the destinations that no earlier group had."""
+        """The group lists the destinations that no earlier group had."""
         new = {each.destination: each.event.environment for each in deliveries}
         dirty = [
             DirtyDestination(environment, each, shard_of(each))

@@ -1,8 +1,7 @@
 """The cost of accept and settle alone by group size: CPU of the client and of PostgreSQL's backend, and
 bytes of write-ahead log.
 
-ANGARIUM_BENCH_BASE names another source tree. Each measurement then takes turns with that tree, which
-has its own database.
+ANGARIUM_BENCH_BASE names another source tree, with which measurements take turns.
 """
 
 import json
@@ -22,10 +21,10 @@ from bench.results import Measurement
 from bench.scenario import Serve, Sizes
 from bench.service import STOP_S
 
-SIZES = (1, 16, 64, 256, 1_000)  # of groups: from a single event to a flood
+SIZES = (1, 16, 64, 256, 1_000)  # from a single event to a flood
 STATEMENTS = ("accept", "settle")
 SIDES = ("client", "database")
-MANY_SIZES = (64, 256)  # of groups with a different destination for each outcome
+MANY_SIZES = (64, 256)  # a different destination for each outcome
 Measured = dict[str, Any]
 
 
@@ -71,8 +70,8 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, with `deliveries` in each round, without a server. Then measure
-    groups whose outcomes belong to `destinations` different destinations."""
+    """Measure groups of all sizes, with `deliveries` in each round, without a server; then groups whose
+    outcomes belong to `destinations` different destinations."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
     asked = {
         str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
@@ -101,8 +100,7 @@ def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> list[list[Measured]]:
-    """Return the results of each tree's process, one for each round. A warm-up round comes before, and
-    does not count."""
+    """The warm-up round does not count."""
     found: list[list[Measured]] = [[] for _ in sides]
     for side in sides:
         side.measure(**asked)
@@ -114,8 +112,7 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
 
 
 def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
-    """Return the medians, with names such as `accept64Client`, or `settle64ManyClient` for many
-    destinations."""
+    """Names are such as `accept64Client`, or `settle64ManyClient` for many destinations."""
     figures = {
         f"{kind}{name}{side.capitalize()}": round(
             statistics.median([each[kind][side] for each in rounds]), 2

@@ -1,11 +1,10 @@
-"""Conditions under which a run fails, such as `p99>50ms`. Each becomes a bar of a figure."""
+"""Conditions under which a run fails, such as `p99>50ms`."""
 
 import re
 from collections.abc import Iterable
 
 from bench.scenario import Bars
 
-# The figures by their names in conditions.
 FIGURES = {
     **{
         f"{name}{percentile}": f"{figure}{word}"
@@ -33,8 +32,7 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return a bar for each condition: `p99>50ms` becomes at most 50. Raises ValueError for an invalid
-    condition."""
+    """Return a bar for each condition: `p99>50ms` becomes at most 50. Raises ValueError."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

@@ -1,8 +1,7 @@
 """The timeline of a run: samples of arrivals, CPU, memory, descriptors and queues, twice a second.
 
-It reads /proc and asks the receiver, so it costs the server nothing. Queues are included if the server
-reports their depths (`bench.profiling`). The number of accepted events is known only at the end, from
-the generator.
+It reads /proc and asks the receiver, so it costs the server nothing. Only the generator's report has the
+number of accepted events.
 """
 
 import threading
@@ -14,21 +13,21 @@ from typing import Any
 from bench.results import Sample
 from bench.service import Receiver, Service
 
-EVERY_S = 0.5  # a sample takes about 5 ms: a hundredth of one core
+EVERY_S = 0.5  # a sample takes about 5 ms
 
 
 class Timeline:
-    """Samples of work. One thread at a time adds to them."""
+    """Samples of work, by one thread at a time."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._began = time.monotonic()
-        self._delivered = 0  # in earlier blocks, like `_cpu`
+        self._delivered = 0  # in earlier blocks
         self._cpu = (0.0, 0.0)
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample while the `with` block runs. The counts continue those of earlier blocks."""
+        """Sample while the `with` block runs; the counts continue those of earlier blocks."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True
@@ -61,6 +60,6 @@ class Timeline:
                 )
 
     def ended(self, delivered: int, server_s: float, database_s: float) -> None:
-        """Add the totals of a `with` block that has ended; the next block continues from them."""
+        """Add the totals of a `with` block that has ended."""
         self._delivered += delivered
         self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)

@@ -1,8 +1,8 @@
 """A variant of `angarium` whose process can be inspected by its own user account: `python -m
 bench.traceable`.
 
-A server forbids that (`api/core_dumps.py`), so only root could count its descriptors or reset the peak
-of its memory. There is no other difference.
+A server forbids that (`api/core_dumps.py`), so only root could count its descriptors or reset the peak of
+its memory.
 """
 
 

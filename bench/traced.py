@@ -1,5 +1,4 @@
-"""The server's cost of spans: a server that traces one in a hundred requests, compared with a server that
-traces none."""
+"""The server's cost of spans for one in a hundred requests."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ SHARE = 0.01
 
 
 class _Collector(BaseHTTPRequestHandler):
-    """A server that accepts every request, and counts them."""
+    """A server that counts requests."""
 
     protocol_version = "HTTP/1.1"
     requests = 0
@@ -34,7 +33,7 @@ class _Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collecting() -> Iterator[str]:
-    """Yield the URL of a collector in a thread of this process."""
+    """Yield the URL of a collector."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -11,7 +11,7 @@ from bench.posting import begun, ended, load
 from bench.results import Measurement
 from bench.service import Figures, Receiver, Service, call
 
-# Typical scripts: a message for a chat, totals, a selection of fields, changed names.
+# A message for a chat, totals, a selection of fields, changed names.
 SCRIPTS = (
     """
     const { n, sentAt, order } = event.data;
@@ -34,8 +34,8 @@ SCRIPTS = (
     return { ...event, data: renamed };
     """,
 )
-# Hostile scripts: loops, native functions that do not check the clock, memory, a slow expression,
-# promises, a large result.
+# Loops, native functions that do not check the clock, memory, a slow expression, promises, a large
+# result.
 HOSTILE = (
     "for (;;) {}",
     "const s = 'x'.repeat(2e7); for (;;) s.indexOf('y');",
@@ -51,7 +51,7 @@ HOSTILE = (
 
 
 def script(service: Service, destination: str, source: str, key: str | None = None) -> None:
-    """Create a script of a destination, and publish it."""
+    """Create and publish a script of a destination."""
     made = call(
         "POST",
         f"{service.url}/transform-scripts",
@@ -73,9 +73,8 @@ def transforms(
     seconds: int,
     hostile_rate: int,
 ) -> Measurement:
-    """Compare events for plain destinations with events for destinations that each have a script, in
-    turns. Then measure both kinds of deliveries while hostile scripts of another workspace run, and
-    without them."""
+    """Compare events for plain destinations with events for destinations that each have a script. Then
+    measure both while hostile scripts of another workspace run, and without them."""
     for number in range(destinations):
         service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
         made = service.destination(
@@ -96,7 +95,7 @@ def transforms(
 def beside(
     service: Service, receiver: Receiver, destinations: int, rate: int, seconds: int, hostile: int
 ) -> Figures:
-    """Measure deliveries without and with another workspace's running hostile scripts, in turns."""
+    """Measure deliveries without and with another workspace's running hostile scripts."""
     key = service.workspace("hostile")
     for number, body in enumerate(HOSTILE):
         made = call(
@@ -143,7 +142,7 @@ def _mean(runs: list[Figures], name: str) -> float:
 
 
 def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.Popen[str]:
-    """Start posting events for the hostile scripts; return after half a second."""
+    """Return after half a second of posting."""
     started = begun(
         service,
         key=key,

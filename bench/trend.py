@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-# The share of points at the start that does not count, because caches fill, pools open and the
-# allocator grows.
+# The share of points at the start that does not count: caches fill, pools open and the allocator grows.
 SETTLING_SHARE = 0.25
-PAIRS = 200_000  # most pairs of points (630 points have 198,000); more points are thinned
+PAIRS = 200_000  # of points (630 points have 198,000); more points are thinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +20,16 @@ class Trend:
     high: float  # the slope of the upper quartile
 
     def flat(self, allowed: float) -> bool:
-        """Return True if the figure rises by at most `allowed` an hour. A fall is always allowed."""
+        """Return True if the figure rises by at most `allowed` an hour."""
         return self.per_hour <= allowed
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the trend of (seconds, value) by Theil and Sen: the median of the slopes of all pairs,
-    which a few outliers do not change. The first `SETTLING_SHARE` does not count. Raises ValueError if
-    fewer than two points are left."""
+    """Return the trend of (seconds, value) by Theil and Sen: the median of the slopes of all pairs, which
+    a few outliers do not change.
+
+    The first `SETTLING_SHARE` does not count. Raises ValueError if fewer than two points are left.
+    """
     points = points[int(len(points) * SETTLING_SHARE) :]
     while len(points) * (len(points) - 1) / 2 > PAIRS:
         points = points[::2]

@@ -1,6 +1,7 @@
-"""The measurement of the TypeScript client's producer: events for each second of its CPU.
+"""The measurement of the TypeScript client's producer, in events for each second of its CPU: `python -m
+bench.typescript`.
 
-Run `python -m bench.typescript`. The exit code is 1 below the bar, and 2 without node or npm.
+The exit code is 1 below the bar, and 2 without node or npm.
 """
 
 import json
@@ -15,7 +16,7 @@ from deploy.typescript import compiled
 
 EVENTS = 40_000
 ROUNDS = 3
-BAR = 5_000  # events a second of one core of the client
+BAR = 5_000  # events a second of one core
 PROGRAM = """
 import { pathToFileURL } from "node:url";
 const [module, url, key, count] = process.argv.slice(2);

@@ -1,15 +1,14 @@
-"""The unit of a figure, which its name gives, and the conversion of figures to multiples of the
-floor."""
+"""The unit of a figure, which its name gives, and the conversion of figures to multiples of the floor."""
 
 import re
 
-# Microseconds of a unit of time.
+# in microseconds
 _TIMES = {"Micros": 1.0, "Ms": 1e3, "S": 1e6, "Seconds": 1e6}
 _UNIT = re.compile(r"(Micros|Ms|S|Seconds)(?:Per[A-Z][a-z]+)?$|(PerSecond)$")
 
 
 def depends_on_machine(figure: str) -> bool:
-    """Return True if a figure is a time or a rate, which cannot be compared between machines."""
+    """Return True if a figure is a time or a rate."""
     return _UNIT.search(figure) is not None
 
 

@@ -2,8 +2,8 @@
 
 BENCH_WATCH names a file to which the event loop writes a line of JSON every half second: the number of
 tasks and memory blocks, and the depths of the queues. BENCH_PROFILE names a file for samples of CPU,
-BENCH_ALLOCATIONS one for memory allocations. BENCH_HOUSEKEEPING_S is the interval of housekeeping
-instead of ten minutes.
+BENCH_ALLOCATIONS one for memory allocations. BENCH_HOUSEKEEPING_S is the interval of housekeeping instead
+of ten minutes.
 """
 
 import json
@@ -28,8 +28,7 @@ EVERY_S = 0.5
 
 
 class Watch(trio.abc.Instrument):
-    """An instrument that calls functions twice a second. It reads the clock once in each turn of the
-    loop."""
+    """An instrument that calls functions twice a second."""
 
     def __init__(self, *tellers: Callable[[], None]) -> None:
         self._tellers = tellers
@@ -46,8 +45,7 @@ class Watch(trio.abc.Instrument):
 
 
 class Telling:
-    """The writer of lines with figures of this process. Once its server exists, they include depths of
-    queues."""
+    """The writer of lines with figures of this process."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -66,7 +64,7 @@ class Telling:
 
     def find(self) -> None:
         """Find the server of this process when it is created."""
-        from api.composition import Server  # the whole server: after INTERVAL_S is set
+        from api.composition import Server  # after INTERVAL_S is set
 
         made = Server.__init__
 

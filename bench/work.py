@@ -14,7 +14,7 @@ from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
 from bench.timeline import Timeline
 
-STILL_S = 60.0  # the wait without any arrival: an open circuit probes within a minute
+STILL_S = 60.0  # an open circuit probes within a minute
 
 
 class Profile(Protocol):
@@ -63,9 +63,9 @@ def work(
 ) -> Done:
     """Run a plan of the load generator; wait until its deliveries have arrived and are recorded.
 
-    `due` returns the number of arrivals to expect for a number of accepted events. `settled` returns
-    True once their outcomes are recorded (default: no delivery is unsettled). `profiled`: profile the
-    server if it can be profiled. Raises Broken if outcomes stay unrecorded.
+    `due` returns the number of arrivals to expect for a number of accepted events. `settled` returns True
+    once their outcomes are recorded (default: no delivery is unsettled). Raises Broken if outcomes stay
+    unrecorded.
     """
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:

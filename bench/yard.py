@@ -9,14 +9,13 @@ from bench.crowding import Crowd
 from bench.posting import load
 from bench.service import Module, Service, call
 
-ROUND_SPARE_S = 30  # a generator's plan is this much longer than the round; `stop` ends it
-TIMEOUT_MS = 10_000  # of attempts that hang; longer attempts would disturb later rounds
+ROUND_SPARE_S = 30  # a plan is this much longer than the round; `stop` ends it
+TIMEOUT_MS = 10_000  # longer attempts would disturb later rounds
 
 
 @dataclass
 class Yard:
-    """The means of a harmful neighbour: its key, the hostile receiver's ports, its destinations and
-    processes."""
+    """A harmful neighbour's key, the hostile receiver's ports, its destinations and processes."""
 
     service: Service
     key: str
@@ -34,8 +33,7 @@ class Yard:
         return max(1, number * self.percent // 100)
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """Make a request with the neighbour's key, and repeat it while the server refuses it with 429
-        or 503."""
+        """Make a request with the neighbour's key, again while the answer is 429 or 503."""
         while True:
             try:
                 return call(method, self.service.url + path, body, self.key)
@@ -45,7 +43,7 @@ class Yard:
                 time.sleep(1)
 
     def destination(self, url: str, event_type: str, **delivery: object) -> str:
-        """Create a destination and its rule; return its ID."""
+        """Create a destination and its rule."""
         settings = {"concurrency": 64, "retrySchedule": [], "timeoutMs": TIMEOUT_MS} | delivery
         body = {"name": "hostile", "url": url, "delivery": settings}
         made = str(self.api("POST", "/destinations", body)["id"])
@@ -60,7 +58,7 @@ class Yard:
         return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
 
     def post(self, stem: str, rate: int, types: int) -> None:
-        """Post events at a rate, of the types `<stem>.0`, `<stem>.1` and so on."""
+        """Post events of the types `<stem>.0`, `<stem>.1` and so on."""
         rate = self.of(rate)
         self.start(
             "bench.load",
@@ -72,7 +70,7 @@ class Yard:
         )
 
     def fill(self, stem: str, types: int, number: int) -> None:
-        """Post `number` events now, in batches; some can be refused."""
+        """Post events in batches; some can be refused."""
         load(
             self.service,
             key=self.key,

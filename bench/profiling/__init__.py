@@ -1,7 +1,6 @@
 """The profiles of the server: CPU by stage, module and statement, allocations, and depths of queues.
 
-`sampler`, `depths` and `recording` run within the server and import no other module of the bench; the
-other modules read their output.
+`sampler`, `depths` and `recording` run within the server and import no other module of the bench.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def profiled(scenario: "Scenario", sizes: "Sizes") -> "Measurement":
-    """Measure once with a profile, then the allocations at a small size. See `bench.profiling.run`."""
-    from bench.profiling.run import measured  # not at the top: the server imports this package
+    """Measure once with a profile, then the allocations at a small size."""
+    from bench.profiling.run import measured  # the server imports this package
 
     return measured(scenario, sizes)

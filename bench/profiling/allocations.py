@@ -1,7 +1,6 @@
 """The allocations of an event: all blocks of memory by module, from a record of the server.
 
-A run with a record has no times. Freed blocks count like kept ones, because allocating and freeing cost
-CPU. `Profile` counts the blocks that are kept.
+A run with a record has no times. Freed blocks count, too, because allocating and freeing cost CPU.
 """
 
 import time
@@ -19,7 +18,7 @@ from bench.programs import ROOT
 from bench.results import Measurement
 from bench.service import Service
 
-_WAIT_S = 60.0  # for writing the record, which the server begins and ends within half a second
+_WAIT_S = 60.0  # the server begins and ends the record within half a second
 _TAKES = frozenset(
     {
         memray.AllocatorType.PYMALLOC_MALLOC,
@@ -33,7 +32,7 @@ _TAKES = frozenset(
         memray.AllocatorType.MEMALIGN,
     }
 )
-LEAST_BLOCKS = 0.05  # for an event: modules with fewer blocks are combined
+LEAST_BLOCKS = 0.05  # for an event; modules with fewer blocks are combined
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ class Allocated:
 
 
 class Record:
-    """The record of a service's allocations. Create it before the service starts. Call `begin`, do the
-    work, and call `end`; do this only once."""
+    """The record of a service's allocations. Create it before the service starts, and call `begin` and
+    `end` only once."""
 
     def __init__(self, service: Service) -> None:
         if service.process is not None:
@@ -70,7 +69,7 @@ class Record:
         _wait(begun(self._path))
 
     def end(self, events: int) -> Allocated:
-        """Return the allocations per event since `begin`, for this number of events."""
+        """Return the allocations per event since `begin`."""
         wish(self._path).unlink()
         _wait(done(self._path))
         blocks, size = counted(self._path)
@@ -98,7 +97,7 @@ class Recorded(Service):
 
 
 def counted(path: Path) -> tuple[Counter[str], int]:
-    """Return the number of blocks of a record by module, and the bytes of all blocks."""
+    """Return a record's blocks by module, and the bytes of all blocks."""
     by_stack: Counter[int] = Counter()
     modules: dict[int, str] = {}
     size = 0
@@ -130,7 +129,7 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return the index of the first part of a file's path that belongs to a module's name."""
+    """Return the index of the first part that belongs to a module's name."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

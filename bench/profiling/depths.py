@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def depths(server: "Server") -> dict[str, int]:
-    """Return the number of waiting items, by queue. It only reads statistics that exist anyway."""
+    """Return the number of waiting items, by queue."""
     intake, recorder = server.intake.statistics(), server.recorder.statistics()
     directory, wire = server.directory.statistics(), server.wire.statistics()
     return {

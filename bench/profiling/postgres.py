@@ -15,7 +15,7 @@ from bench.processes import own_cpu_s, system_s, tree
 from storage.embedded.server import running_url
 
 MEASURING = "angarium-bench"
-# PostgreSQL's own processes that work when rows are written; all others are combined.
+# PostgreSQL's own processes that work when rows are written.
 _OF_ITS_OWN = {
     "walwriter": "log writer",
     "checkpointer": "checkpoints",
@@ -32,8 +32,8 @@ _QUERY = """
 
 @dataclass(frozen=True)
 class Reading:
-    """The processes of a database at an instant: CPU seconds and purpose of each, and the position of
-    the write-ahead log."""
+    """The processes of a database at an instant: CPU seconds and purpose of each, and the position of the
+    write-ahead log."""
 
     used: dict[int, tuple[float, float]]  # all CPU, and the kernel's part
     roles: dict[int, str]
@@ -42,8 +42,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spent:
-    """The difference of two readings: CPU seconds by role, how many of them the kernel used, and
-    bytes of log."""
+    """The difference of two readings: CPU seconds by role, the kernel's part, and bytes of log."""
 
     by_role: dict[str, float]
     system_s: float
@@ -81,8 +80,8 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return the difference of two readings. A process that started between them counts with all its
-    CPU. A process that ended does not count; the connections of hot statements stay open."""
+    """Return the difference of two readings. A process that started between them counts with all its CPU.
+    A process that ended does not count; the connections of hot statements stay open."""
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():

@@ -15,7 +15,7 @@ from bench.service import Service
 
 PROGRAM = "bench.watched"
 _WAIT_S = 10.0  # for a line that comes twice a second, on a busy machine
-# Smaller shares are combined: with a thousand samples they cannot be distinguished from zero.
+# Smaller shares are combined: a thousand samples cannot distinguish them from zero.
 LEAST_SHARE = 0.002
 _TAIL = 4096  # bytes: at least the last line of the server's file
 
@@ -37,8 +37,8 @@ class Profiled:
 
 
 class Profile:
-    """The profile of a service. Create it before the service starts, because it changes the program
-    that the service runs. Call `begin`, do the work, call `end`; this can be repeated."""
+    """The profile of a service. Create it before the service starts, because it changes the program that
+    the service runs. `begin` and `end` can be repeated."""
 
     def __init__(self, service: Service) -> None:
         if service.program not in ("api.cli", PROGRAM):
@@ -54,7 +54,7 @@ class Profile:
         self._database: Reading | None = None
 
     def depths(self) -> dict[str, int]:
-        """Return the last depths of queues that the server wrote."""
+        """Return the last depths of queues."""
         try:
             with self._watch.open("rb") as file:
                 file.seek(max(0, self._watch.stat().st_size - _TAIL))
@@ -69,7 +69,7 @@ class Profile:
         self._began = self._line(time.time())
 
     def end(self, events: int) -> Profiled:
-        """Return the cost per event since `begin`, for this number of events."""
+        """Return the cost per event since `begin`."""
         assert self._database is not None
         ended = self._line(time.time())
         database = spent(self._database, read(self._service.folder, self._service.database_pid()))
@@ -105,7 +105,7 @@ class Profile:
         )
 
     def _line(self, at: float) -> dict[str, Any]:
-        """Wait for the first line that the server writes after an instant, and return it."""
+        """Return the first line that the server writes after an instant."""
         give_up = time.monotonic() + _WAIT_S
         while time.monotonic() < give_up:
             for line in lines(self._samples):
@@ -124,7 +124,7 @@ class Observed(Service):
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Return the complete lines of a file of JSON lines that the server can still be writing."""
+    """Return the complete lines of a file that the server can still be writing."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -137,7 +137,6 @@ def _since(before: dict[str, Any], after: dict[str, Any]) -> Callable[[str], flo
 
 
 def _rounded(parts: dict[str, float]) -> dict[str, float]:
-    """Return the shares of CPU, the largest first. Small shares are combined as `other`."""
     whole = sum(parts.values())
     kept = {name: part for name, part in parts.items() if part >= whole * LEAST_SHARE}
     rest = whole - sum(kept.values())

@@ -12,16 +12,14 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The recorder. It begins when the file `PATH.wanted` appears and ends when that file is removed.
-    Then it writes `PATH.done`."""
+    """The recorder. It begins when the file `PATH.wanted` appears and ends when that file is removed."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin the record if its file `.wanted` exists; end it if the file has gone. The event loop
-        calls this repeatedly."""
+        """Begin or end the record. The event loop calls this repeatedly."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # only a recorded server imports it

@@ -8,16 +8,18 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# The events of the run that records allocations: enough that opening the connections costs little in
-# comparison. More events would make the record too large: each has some hundred allocations.
+# Enough events that opening the connections costs little in comparison. More would make the record too
+# large: each event has some hundred allocations.
 EVENTS = 2_000
 _NUMBER = "events"  # the size with the number of posted events
 TENTH = 0.1  # the share whose error the note states, at 95 %
 
 
 def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
-    """Measure once with a profile, and again with a record of allocations. If the scenario has several
-    loads or another kind of server, measure without a profile and add a note."""
+    """Measure once with a profile, and again with a record of allocations.
+
+    If the scenario has several loads or another kind of server, measure without a profile and add a note.
+    """
     found = scenario.measure(sizes, Observed)
     if found.verdict != "ok":
         return found

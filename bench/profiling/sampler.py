@@ -1,9 +1,8 @@
-"""The sampler of the process in which it runs, by CPU time: it needs no privilege and no second
-process.
+"""The sampler of the process in which it runs, by CPU time: it needs no privilege and no second process.
 
 The kernel sends a signal after each interval of CPU, and Python runs the handler after the current
-instruction. Therefore a system call appears as the last call of the innermost frame, and its time
-counts for its caller.
+instruction. A system call appears as the last call of the innermost frame, and its time counts for its
+caller.
 """
 
 import ast
@@ -21,16 +20,18 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# The CPU between two samples. A kernel with 250 Hz can only sample at its ticks of 4 ms. A second of
-# CPU therefore has 250 to 333 samples.
+# The CPU between two samples. A kernel with 250 Hz samples at its ticks of 4 ms: a second of CPU has 250
+# to 333 samples.
 INTERVAL_S = 0.003
-ELSEWHERE = "threads"  # the stack of samples from threads other than the main one
-CALL = "!"  # the prefix of a stack's last element, if it is a call of a function outside of Python
+ELSEWHERE = "threads"  # the stack of other threads' samples
+CALL = (
+    "!"  # the prefix of a stack's last element, if that is a call of a function outside of Python
+)
 LONGEST_CALL = 60  # characters of an expression
-# The functions of trio's loop. A stack ends there: the outer frames are the same in every sample.
+# A stack ends at trio's loop: the outer frames are the same in every sample.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
-# A stack: the offset of the innermost instruction, and the frames, the innermost first.
+# The offset of the innermost instruction, and the frames, the innermost first.
 Stack = tuple[int, tuple[CodeType, ...]]
 
 
@@ -123,7 +124,7 @@ class Sampler:
 
 
 def call_at(code: CodeType, offset: int) -> str:
-    """Return the source text of the call at an instruction; empty if it is not a call."""
+    """Return the source text of the call at an instruction; empty for another instruction."""
     if offset < 0 or "CALL" not in dis.opname[code.co_code[offset]]:
         return ""
     positions = list(code.co_positions())

@@ -1,8 +1,8 @@
-"""The stages of CPU: a table that assigns each module to a stage, and the functions that split samples
-by it.
+"""The stages of CPU: a table that assigns each module to a stage, and the functions that split samples by
+it.
 
-A sample counts for the innermost frame whose module has a stage. The work of a shared module or a
-library counts for its caller's stage; it has its own stage only without such a caller.
+A sample counts for the innermost frame whose module has a stage. The work of a shared module or a library
+counts for its caller's stage.
 """
 
 import re
@@ -42,8 +42,8 @@ ABOUT: Mapping[Stage, str] = {
     "threads": "threads other than the main one",
     "measuring": "the profile itself",
 }
-SYSTEM_CALLS = "system calls"  # of all stages, followed by the other side
-DATABASE = "PostgreSQL"  # processes of the database, followed by their part
+SYSTEM_CALLS = "system calls"  # followed by the peer
+DATABASE = "PostgreSQL"  # followed by the process's part
 
 # The longest prefix counts. A test fails if a part of `engine/`, `api/` or `storage/` has no stage.
 STAGES: Mapping[str, Stage] = {
@@ -111,7 +111,7 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# Modules whose work counts for the caller's stage. If no caller has a stage, they have this one.
+# The work of these modules counts for the caller's stage; without such a caller, for this stage.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",
@@ -132,7 +132,7 @@ SHARED: Mapping[str, Stage] = {
     "trio": "loop",
 }
 _OURS: Mapping[str, None] = dict.fromkeys(("api", "engine", "storage", "bench"))
-# The peer of a system call, by the module that makes the call.
+# The peer of a system call, by the calling module.
 _SIDES: Sequence[tuple[str, str]] = (
     ("api.door", "clients"),
     ("engine.wire", "receivers"),
@@ -147,7 +147,7 @@ _OF_SOCKETS = re.compile(
     r"(send|sendall|sendmsg|sendto|recv|recv_into|accept|connect|connect_ex|poll|register|modify"
     r"|unregister|close|shutdown|setblocking|setsockopt|getsockopt)$"
 )
-# Names of methods of sockets and selectors that modules store in variables.
+# Methods of sockets and selectors that modules store in variables.
 _BY_NAME: Mapping[str, frozenset[str]] = {
     "engine.runtime.reactor": frozenset({"poll"}),
     "engine.wire.connection": frozenset({"self._recv", "self._send"}),
@@ -184,8 +184,7 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """If a stack ends with a system call, return the peer of that call, such as `receivers`; otherwise
-    None."""
+    """Return the peer, such as `receivers`, if a stack ends with a system call; otherwise None."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -198,7 +197,7 @@ def system_call_of(stack: Sequence[str]) -> str | None:
 
 
 def split(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of each stage, and of the system calls by peer, in samples by stack."""
+    """Return the share of each stage, and of the system calls by peer."""
     return _shares((part_of(stack.split(";")), count) for stack, count in stacks.items())
 
 

@@ -1,5 +1,4 @@
-"""The behaviour of a receiver: delays, failures and hanging. This module only decides; `connection`
-acts."""
+"""The behaviour of a receiver: delays, failures and hanging."""
 
 import math
 import random
@@ -8,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-LONGEST_S = 60.0  # of a drawn latency: a heavy tail could otherwise exceed a run
+LONGEST_S = 60.0  # of a drawn latency: a heavy tail could exceed a run
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +21,7 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
     alpha: float = 1.5
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the error."""
+        """Raise ValueError."""
         if self.kind not in ("none", "fixed", "lognormal", "pareto"):
             raise ValueError(f"unknown kind of latency: {self.kind!r}")
         if self.ms < 0 or self.sigma < 0 or self.alpha <= 0:
@@ -49,13 +48,12 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
     hanging_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the error."""
+        """Raise ValueError."""
         if min(self.well_s, self.failing_s, self.hanging_s) < 0 or self.whole_s <= 0:
             raise ValueError("the seconds of a flap must be 0 or more, and their sum above 0")
 
     @property
     def whole_s(self) -> float:
-        """The length of all three phases."""
         return self.well_s + self.failing_s + self.hanging_s
 
 
@@ -93,7 +91,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     seed: int = 7
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the error."""
+        """Raise ValueError."""
         if not 0 <= self.fail <= 1:
             raise ValueError("fail must be a share from 0 to 1")
         if self.fail_every < 0 or self.places < 0:
@@ -136,7 +134,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
 
 def read(body: bytes) -> Behaviour:
-    """Return the behaviour that JSON describes. Raises ValueError if it is invalid."""
+    """Return the behaviour that JSON describes. Raises ValueError."""
     try:
         return msgspec.json.decode(body or b"{}", type=Behaviour)
     except msgspec.DecodeError as error:
@@ -144,7 +142,7 @@ def read(body: bytes) -> Behaviour:
 
 
 def written(behaviour: dict[str, Any]) -> bytes:
-    """Return a behaviour as JSON, validated as by the receiver. Raises ValueError."""
+    """Return a behaviour as JSON. Raises ValueError if it is invalid."""
     body = msgspec.json.encode(behaviour)
     read(body)
     return body

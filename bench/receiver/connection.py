@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
 
     def _answer_late(self, record: Record, place: Place, answer: Answer, body: bytes) -> None:
         if self._transport.is_closing():
-            return  # the sender has closed the connection, so the request does not count
+            return  # the sender has closed the connection: the request does not count
         if answer.hung:
             record.arrive(place, body)
         self._transport.write(OK if answer.status < 400 else _failure(answer.status))

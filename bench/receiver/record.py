@@ -1,5 +1,4 @@
-"""The record of arrivals since the last reset. An arrival takes 28 bytes and an entry of a set, so
-millions fit."""
+"""The record of arrivals since the last reset. An arrival takes 28 bytes and an entry of a set."""
 
 import math
 import random
@@ -14,7 +13,7 @@ from bench.checks import disorder
 from bench.latency import encoded, histogram, in_seconds, told
 from bench.receiver.behaviour import WELL, Answer, Behaviour
 
-# Usually `sentAt` directly follows `n`, and one search finds both.
+# Usually `sentAt` directly follows `n`: one search finds both.
 _BOTH = re.compile(rb'"n"\s*:\s*(\d+)(?:,"sentAt":([0-9.]+))?')
 _SENT = re.compile(rb'"sentAt"\s*:\s*([0-9.]+)')
 NO_LATENCY = -1e9  # of an arrival without `sentAt`
@@ -30,7 +29,7 @@ class Place:
         self.behaviour = None if behaviour.plain else behaviour
         self.arrivals = 0
         self.seen: set[int] = set()
-        self.taken: list[float] = []  # the times at which occupied places become free
+        self.taken: list[float] = []  # when occupied places become free
 
     def in_turn(self, answer: Answer, places: int, now: float) -> Answer:
         """Return an answer, delayed while all places are occupied."""
@@ -56,7 +55,7 @@ class Record:
         self._latencies_s = in_seconds()
         self._held_s = in_seconds()
         self._cpu_first = self._cpu_last = 0.0
-        self._cpu_until = 0.0  # the time of the last read of the CPU clock
+        self._cpu_until = 0.0  # the last read of the CPU clock
         self._cpu_requests = 0
         self._began = 0.0
         self._unique = 0  # distinct numbers at all places
@@ -132,9 +131,11 @@ class Record:
         }
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival. `first` and
-        `end` (exclusive) limit the latencies to events with these numbers. `held`: the delays of
-        delayed answers."""
+        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival.
+
+        `first` and `end` (exclusive) limit the latencies to events with these numbers. `held`: the delays
+        of delayed answers.
+        """
         low = -1 if first is None else first
         high = 2**63 if end is None else end
         found = histogram(
@@ -156,7 +157,7 @@ class Record:
             if self._cpu_requests
             else None,
             "busy": round(cpu / wall, 3) if wall > 0 else 0.0,
-            # requests a second that a whole core could answer, at the measured CPU of a request
+            # requests a second with a whole core, at the measured CPU of a request
             "limitPerSecond": round(self._cpu_requests / cpu) if cpu > 0 else None,
         }
 
@@ -165,8 +166,8 @@ class Record:
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count the events whose first arrival came after that of a later event of the same path and
-        lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
+        """Count the events that first arrived after a later event of the same path and lane. The lane of
+        event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
         if lanes:
             return disorder(self.log(), lambda number: number % lanes)
         if span:

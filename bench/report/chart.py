@@ -9,7 +9,7 @@ from bench.report.scale import Scale, scale
 
 WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 28, 12, 38  # pixels around the frame, for labels
-COLOURS = 8  # of series, in style.css; more colours would be hard to distinguish
+COLOURS = 8  # in style.css; more would be hard to distinguish
 MARKED = 40  # points: a longer line has no dots, only values under the pointer
 
 
@@ -75,21 +75,21 @@ def figure(chart: Chart) -> Markup:
 
 
 def framed(title: str, svg: Markup, below: Markup) -> Markup:
-    """Return a plot as a `figure` element with its title. On a narrow page the plot can be scrolled."""
+    """Return a plot as a `figure` element with its title. On a narrow page it can be scrolled."""
     return tag(
         "figure", tag("figcaption", title), below, tag("div", svg, class_="scroll", tabindex="0")
     )
 
 
 def colours_of(series: Sequence[Series]) -> dict[str, str]:
-    """Return a CSS class for each series. All faint series have the class `faint`."""
+    """Return a CSS class for each series."""
     named = [each.name for each in series if not each.faint]
     found = {name: f"c{place % COLOURS}" for place, name in enumerate(named)}
     return found | {each.name: "faint" for each in series if each.faint}
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Return names with their colours. A single name is left out, because the plot's title has it."""
+    """Return names with their colours; a single name is the plot's title."""
     if len(entries) < 2:
         return Markup("")
     return tag(

@@ -10,7 +10,7 @@ from bench.report.numbers import unit_of
 from bench.results import Floor, Measurement, Run, Step
 
 OURS = "Angarium"
-TINY = "tiny"  # a problem of a run: its sizes are too small to measure anything
+TINY = "tiny"  # sizes too small to measure anything
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """The figures of a run with steps, as a table. `values`: a row for each step's value, with the
-    medians of `figures`."""
+    """The figures of a run with steps: a row for each step's value, with the medians of `figures`."""
 
     name: str
     figures: list[str]
@@ -38,8 +37,7 @@ class Stepped:
 
 
 def rows(run: Run) -> list[Row]:
-    """Return the figures: first those with a bar, then those that `bench compare` compares, then the
-    others."""
+    """Return the figures: those with a bar, then those that `bench compare` compares, then the others."""
     bars = {bar.figure: bar for bar in bars_of(run)}
     others = {} if run.tiny else baseline().beside(run.scenario)
     names = dict.fromkeys(
@@ -89,7 +87,7 @@ def troubles(run: Run) -> list[tuple[str, str]]:
 
 
 def sizes_told(run: Run) -> list[str]:
-    """Return the sizes as texts. Commas in a value separate several values."""
+    """Return the sizes as texts."""
     return [f"{name} {' and '.join(str(value).split(','))}" for name, value in run.sizes.items()]
 
 

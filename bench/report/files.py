@@ -13,12 +13,12 @@ from bench.results import Run
 
 STYLE = (files("bench.report") / "style.css").read_text("utf-8")
 _HEAD = 24  # pixels for a line with a plot's title or legend
-_NAME = 170  # pixels between names of a legend
+_NAME = 170  # pixels between names
 
 
 def csv_text(run: Run) -> str:
-    """Return a line for each figure of each measurement, followed by the figures of its steps. The
-    columns `step` and `at` name the step."""
+    """Return a line for each figure of each measurement and of its steps. The columns `step` and `at`
+    name the step."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])
@@ -34,7 +34,7 @@ def csv_text(run: Run) -> str:
 def svgs(run: Run) -> Iterator[tuple[str, str]]:
     """Yield name and text of each plot of a run."""
     for markup in plots(run):
-        # The markup is this program's own, so it is well-formed.
+        # This program's own markup is well-formed.
         shown = ElementTree.fromstring(markup)
         drawn = shown.find(".//svg")
         caption = shown.find("figcaption")

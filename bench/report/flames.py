@@ -1,8 +1,4 @@
-"""The flame graph as SVG: each frame is as wide as its share of samples, with its callees above it.
-
-A frame shows module and function; the pointer shows name and share. `collapsed` has the same data for
-other tools: a line for each stack, with its count.
-"""
+"""The flame graph as SVG: each frame is as wide as its share of samples, with its callees above it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +10,7 @@ from bench.report.markup import Markup, joined, tag
 
 WIDTH, ROW = 1100, 17
 LETTER = 6.2
-LEAST_SHARE = 0.003  # of all samples: narrower frames are too small for a pointer
+LEAST_SHARE = 0.003  # narrower frames are too small for a pointer
 DEEPEST = 40
 
 
@@ -34,13 +30,11 @@ class Frame:
 
     @property
     def part(self) -> str:
-        """The part that most of its samples count for."""
         return max(self.parts, key=self.parts.__getitem__)
 
 
 def collapsed(stacks: Mapping[str, int]) -> str:
-    """Return the stacks in the form of flame graph tools: frames separated by `;`, a space, the
-    count."""
+    """Return the stacks for flame graph tools: frames separated by `;`, a space, the count."""
     return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
 
 
@@ -73,8 +67,6 @@ def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) ->
 
 
 def _fitting(name: str, letters: int) -> str | None:
-    """Return a text of at most `letters`: the whole name, the function, or the function's beginning.
-    None if there is no room."""
     function = name.partition(":")[2] or name
     for each in (name, function):
         if len(each) <= letters:
@@ -90,7 +82,7 @@ def _draw(
     colours: Mapping[str, str],
     rows: list[Markup],
 ) -> int:
-    """Add a frame and its callees to the rows; return the depth of the rows."""
+    """Return the depth of the rows."""
     share = frame.samples / whole
     width = share * WIDTH
     y = -(depth + 1) * ROW

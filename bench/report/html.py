@@ -22,7 +22,7 @@ from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
 
-MODULES = 24  # rows shown; the file of results has all
+MODULES = 24  # the file of results has all
 _STYLE = Path(__file__).parent / "style.css"
 
 
@@ -60,8 +60,7 @@ def _where(run: Run) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> Markup:
-    """Return the table of results. A run has a line for each figure with a bar; without such figures, a
-    line for its first compared figure."""
+    """A run without bars has a line for its first compared figure."""
     lines = []
     for place, run in enumerate(runs):
         found = rows(run)
@@ -227,7 +226,6 @@ def _parts(title: str, unit: str, parts: dict[str, float], classes: dict[str, st
 
 
 def _elsewhere(runs: Sequence[Run]) -> Markup | None:
-    """Return the method of measuring other systems, if any are compared."""
     if not any(row.others for run in runs for row in rows(run)):
         return None
     known = baseline()

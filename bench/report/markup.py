@@ -10,8 +10,8 @@ class Markup(str):
 
 
 def tag(name: str, *children: str | None, **attributes: object) -> Markup:
-    """Return an element. Attributes that are None are left out. In attribute names a last `_` is
-    removed, and other `_` become `-`."""
+    """Return an element. Attributes that are None are left out. In attribute names a last `_` is removed,
+    and other `_` become `-`."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()

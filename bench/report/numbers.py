@@ -20,7 +20,7 @@ def unit_of(figure: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with about three significant digits and separated thousands."""
+    """Return a number with about three significant digits."""
     size = abs(value)
     if size >= 100 or value == int(value):
         return f"{value:,.0f}"

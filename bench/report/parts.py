@@ -19,8 +19,8 @@ _SIDES = {
 
 
 def colours(parts: Iterable[str]) -> dict[str, str]:
-    """Return a CSS class for each part, in order. Each stage has its own colour. System calls have
-    shades of one colour, and PostgreSQL's processes shades of another."""
+    """Return a CSS class for each part, in order. System calls have shades of one colour, and
+    PostgreSQL's processes shades of another."""
     given = set(parts)
     found: dict[str, str] = {}
     hue = 0

@@ -1,4 +1,4 @@
-"""The plots of a run, made from its measurements. A plot without data is left out."""
+"""The plots of a run. A plot without data is left out."""
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,12 +16,11 @@ from bench.results import Latency, Measurement, Run, Sample, Step
 # The horizontal axis of a percentile plot is 1 / (1 - percentile): each decade adds a nine.
 _NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
-_PER_DECADE = 8  # points of a percentile line for each decade
-# If values differ by more than this factor, their axis is logarithmic, so that small values are
-# visible.
+_PER_DECADE = 8  # points for each decade
+# If values differ by more than this factor, their axis is logarithmic.
 _WIDE = 20.0
-_SMOOTH_S = 1.0  # the shortest time for a rate, so that one batch is not a peak
-_KNEE = "kneePerSecond"  # the highest rate at which the server keeps up: `bench/saturation.py`
+_SMOOTH_S = 1.0  # the shortest time for a rate: one batch is not a peak
+_KNEE = "kneePerSecond"  # see `bench/saturation.py`
 _OFFERED = "offeredPerSecond"  # the rate of a step
 _FIRST = "delivery"  # the latency that is shown if not all fit
 
@@ -113,7 +112,7 @@ def _steps(run: Run) -> Iterator[Markup]:
 
 
 def _figures_by_step(steps: dict[float, list[Step]], unit: str) -> list[Series]:
-    """Return a line for each figure with a unit: medians of the measurements."""
+    """Return a line of medians for each figure with a unit."""
     names = dict.fromkeys(
         name
         for several in steps.values()
@@ -191,7 +190,7 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return the increase of a count a second, at each sample, over at least the last `_SMOOTH_S`."""
+    """Return the increase of a count a second, over at least the last `_SMOOTH_S`."""
     points = []
     first = 0
     for number, sample in enumerate(line):
@@ -219,7 +218,7 @@ def _others(run: Run) -> Iterator[Markup]:
 
 
 def _label(run: Run, runs: Iterable[Run]) -> str:
-    """Return the label of a run, unique among the runs of its scenario."""
+    """The label is unique among the runs of a scenario."""
     same = [each for each in runs if each.scenario == run.scenario]
     return run.scenario if len(same) == 1 else f"{run.scenario} {same.index(run) + 1}"
 

@@ -1,8 +1,7 @@
 """The plots of released figures as SVG files: `python -m bench history plot` writes them into
 docs/images.
 
-A page shows a file as an image, so each file contains its background and its colours, for light and
-dark pages.
+Each file contains its background and its colours, for light and dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,14 +41,14 @@ COST = (
     ("order by customer (KEY)", "ordering", "keyOverNone"),
     ("STRICT order", "ordering", "strictOverNone"),
 )
-# The scenario of the latency plot, and the other systems that sustained its rate.
+# The other systems sustained the rate of this scenario.
 LATENCY, BESIDE = "paced", ("Svix", "Outpost")
 PERCENTILES = {"p50": "p50Ms", "p99": "p99Ms", "p99.9": "p999Ms"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a plot: its name, and the median, lowest and highest of its measurements."""
+    """A bar of a plot, with the median, lowest and highest of its measurements."""
 
     name: str
     spread: Spread

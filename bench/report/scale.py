@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TICKS = 5  # the approximate number: labels need room
+TICKS = 5  # about as many: labels need room
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -40,7 +40,7 @@ def scale(
     if log:
         above = [value for value in values if value > 0] or [1.0]
         low, high = min(above), max(above)
-        if high / low < 2:  # equal values: add some room around them
+        if high / low < 2:  # equal values
             low, high = low / 1.5, high * 1.5
         return Scale(_below(low), _above(high), start, end, log=True)
     low, high = min(values, default=0.0), max(values, default=1.0)

@@ -12,7 +12,7 @@ WIDE, NARROW = 1100, 560  # pixels of a plot over the whole page, and of a plot 
 BAR, GAP = 26, 12
 NAMES = 158  # pixels for the names of bars
 ROOM = 60  # pixels after a bar, for its number
-LETTER = 6.3  # the approximate pixels of a letter, to see if a name fits
+LETTER = 6.3  # the approximate pixels of a letter
 AXIS = 26
 
 
@@ -45,7 +45,7 @@ def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], uni
 
 
 def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
-    """Return a bar for each value, on a logarithmic scale; the bar `ours` has its own colour."""
+    """Return a bar for each value, on a logarithmic scale; `ours` has its own colour."""
     across = scale([*values.values()], NAMES, NARROW - ROOM, log=True)
     if across.low * 1.5 > min(values.values()):  # otherwise the shortest bar would have no length
         across = scale([*values.values(), min(values.values()) / 2], NAMES, NARROW - ROOM, log=True)

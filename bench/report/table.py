@@ -93,7 +93,6 @@ def _figures(run: Run, found: list[Row]) -> Table:
 
 
 def _others(found: list[Row]) -> Table | None:
-    """Return the figures next to those of other systems; None if no other system has any."""
     told = [row for row in found if row.others]
     if not told:
         return None
@@ -137,8 +136,7 @@ def _bar(row: Row) -> Text:
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """Return the notes of the run by name. If several measurements have a note of one name, the last
-    counts."""
+    """If several measurements have a note of one name, the last counts."""
     return {name: said for each in good(run) for name, said in each.notes.items()}
 
 

@@ -11,7 +11,7 @@ __all__ = ["SCENARIOS", "Scenario", "Sizes"]
 
 
 def _read(path: Path) -> Scenario:
-    """Return the scenario of a file. Raises ValueError if the file is wrong."""
+    """Raises ValueError if the file is wrong."""
     name, raw = path.stem, declared.read(path)
     sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
     found = declared.declaration(name, raw, sizes)

@@ -1,8 +1,7 @@
 """The scenarios that are programs, because a declaration cannot express them.
 
 Each is a function of a fresh service, a receiver and sizes. It returns figures, and raises `Broken` if
-events were lost, invented or out of order. Sizes are parameters, so that tests run scenarios at tiny
-sizes.
+events were lost, invented or out of order.
 """
 
 from bench.backlogs import backlog
@@ -63,8 +62,8 @@ def neighbour(
     }
 
 
-# The sizes of the search for the knee. The first rate is below any server's knee, and each next rate is
-# a quarter higher. A step needs some thousand events for its p99.
+# The sizes of the search for the knee. The first rate is below any server's knee. A step needs some
+# thousand events for its p99.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,
