@@ -32,7 +32,6 @@ class Shared(ExitStack):
 
     @contextmanager
     def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
-        """Yield the server, or a new one."""
         if settings or self._lent:
             with serve(settings) as service:
                 yield service

@@ -280,7 +280,7 @@ class Cluster:
     def _flush(self, now: float) -> None:
         self._flushing = True
         seconds = self._disk.flush_s + self._log_bytes / self._disk.bytes_s
-        self._disk_busy_s += self._log_bytes / self._disk.bytes_s  # a flush serves all commits
+        self._disk_busy_s += self._log_bytes / self._disk.bytes_s
         self._log_bytes = 0.0
         for what, home, more in self._to_flush:
             self._at(now + seconds, what, home, more)

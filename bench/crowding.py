@@ -1,7 +1,6 @@
 """The creation of thousands of destinations by SQL: copies of one destination and its rule.
 
-Environments have a thousand rules each, and their own keys; three environments form a workspace. The API
-would need 40,000 requests and minutes; the copies take seconds.
+The API would need 40,000 requests and minutes; the copies take seconds.
 """
 
 import asyncio

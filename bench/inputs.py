@@ -227,7 +227,6 @@ def untaken(place: Place) -> str:
 
 
 def _ended(link: socket.socket) -> bool:
-    """Return True if the connection has ended."""
     try:
         while link.recv(65_536):
             pass

@@ -1,9 +1,5 @@
 """Comparisons of two ways to do the same work, in turns, so that noise of the machine affects both
-equally.
-
-The result is the ratio of CPU for an event, each divided by the floor at that time, with a 95 %
-confidence interval.
-"""
+equally."""
 
 import os
 import statistics

@@ -38,7 +38,6 @@ def source(root: Path | None = None) -> Source:
 
 
 def _cpu() -> str:
-    """Return the processor's model, or the architecture if the kernel names no model."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "Model"):

@@ -1,6 +1,6 @@
 """The cost of sharing the work among workers: servers with one, two and four processes in turns.
 
-Each client has its own connection and workspace. The workspaces are distributed evenly over the workers.
+Each client has its own connection and workspace.
 """
 
 import os
@@ -215,7 +215,6 @@ def _turn(shape: Shape, service: Service, receiver: Receiver) -> Turn:
 
 
 def _by_process(service: Service) -> dict[int, float]:
-    """Return the CPU seconds of each process of the server, without the database."""
     assert service.process is not None
     others = {*tree(service.database_pid())}
     return {pid: own_cpu_s(pid) for pid in tree(service.process.pid) if pid not in others}

@@ -72,7 +72,6 @@ class Listeners:
 
     @property
     def least_heard(self) -> int:
-        """The bytes that the slowest listener has read."""
         return min(self._heard.values())
 
     def _listen(self) -> None:

@@ -45,7 +45,7 @@ def ports_in_a_row(count: int) -> int:
 
 
 def _claim(port: int) -> socket.socket:
-    """A UDP socket reserves the port. Raises OSError if another process uses it."""
+    """Raise OSError if another process uses the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
     claim = socket.socket(type=socket.SOCK_DGRAM)

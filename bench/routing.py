@@ -1,7 +1,6 @@
 """The cost of finding an event's rules among many rules that cannot match it, without a server.
 
-The router has not seen the event types: each look-up compiles a route. Few and many rules are measured in
-turns.
+The router has not seen the event types: each look-up compiles a route.
 """
 
 import gc
@@ -45,7 +44,6 @@ def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _router(count: int, types: int) -> tuple[Models, Router]:
-    """`MATCHING` of the rules match each type."""
     models = Models()
     workspace = WorkspaceModel("w", "w", "scale")
     models.put_workspace(workspace, (EnvironmentModel(1, "w", Environment.DEVELOPMENT),))

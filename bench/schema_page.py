@@ -23,7 +23,6 @@ seconds (`S`) or CPU microseconds (`Micros`). `python -m bench.schema_page` make
 def text() -> str:
     """Return the page."""
     _, components = msgspec.json.schema_components([Document], ref_template="#{name}")
-    # The document comes first, then its parts.
     return _HEAD + "".join(_table(name, components[name]) for name in _order(components))
 
 

@@ -189,7 +189,6 @@ class Service:
 
     @property
     def log_file(self) -> Path:
-        """The file of the server's log since the first start."""
         return self.folder / "server.log"
 
     def start(self) -> float:

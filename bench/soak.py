@@ -238,7 +238,6 @@ def _post(
 
 
 def _drained(service: Watched, accepted: int) -> None:
-    """Require that all deliveries are delivered in time."""
     give_up = time.monotonic() + DRAIN_S
     while True:
         states = {int(row[0]): int(row[1]) for row in service.rows(_SETTLED)}

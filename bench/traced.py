@@ -15,8 +15,6 @@ SHARE = 0.01
 
 
 class _Collector(BaseHTTPRequestHandler):
-    """A server that counts requests."""
-
     protocol_version = "HTTP/1.1"
     requests = 0
 

@@ -142,7 +142,6 @@ def _mean(runs: list[Figures], name: str) -> float:
 
 
 def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.Popen[str]:
-    """Return after half a second of posting."""
     started = begun(
         service,
         key=key,

@@ -47,7 +47,6 @@ class Done:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds of the server and its database."""
         return self.server_s + self.database_s
 
 

@@ -1,7 +1,6 @@
 """The generator's loop: it posts due events over idle connections until all are answered.
 
-In an open loop it waits with microsecond precision. It records its own delay in each post, because that
-part of a latency is not the server's.
+It records its own delay in each post, because that part of a latency is not the server's.
 """
 
 import math

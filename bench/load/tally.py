@@ -28,7 +28,7 @@ class Part:
     answers: Counter[str] = field(default_factory=Counter)
     latencies_s: "array[float]" = field(default_factory=in_seconds)  # of accepted requests
     answered_s: "array[float]" = field(default_factory=in_seconds)  # the same, since posting
-    refused_s: "array[float]" = field(default_factory=in_seconds)  # of refused requests
+    refused_s: "array[float]" = field(default_factory=in_seconds)
     late_s: "array[float]" = field(default_factory=in_seconds)
     cpu_s: float = 0.0
     wall_s: float = 0.0

@@ -1,7 +1,6 @@
 """The record of a server's allocations, kept while a file next to the record exists.
 
-`memray` records each allocation with its Python stack, which costs several times the work itself. The
-record therefore has a separate run, without times.
+`memray` records each allocation with its Python stack, which costs several times the work itself.
 """
 
 from pathlib import Path

@@ -218,7 +218,6 @@ def _others(run: Run) -> Iterator[Markup]:
 
 
 def _label(run: Run, runs: Iterable[Run]) -> str:
-    """The label is unique among the runs of a scenario."""
     same = [each for each in runs if each.scenario == run.scenario]
     return run.scenario if len(same) == 1 else f"{run.scenario} {same.index(run) + 1}"
 

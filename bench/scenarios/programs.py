@@ -1,8 +1,4 @@
-"""The scenarios that are programs, because a declaration cannot express them.
-
-Each is a function of a fresh service, a receiver and sizes. It returns figures, and raises `Broken` if
-events were lost, invented or out of order.
-"""
+"""The scenarios that are programs, because a declaration cannot express them."""
 
 from bench.backlogs import backlog
 from bench.checks import require

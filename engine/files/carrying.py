@@ -58,7 +58,6 @@ class KnownFiles(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes that count towards `KNOWN_BYTES`."""
         found = self.result
         if not isinstance(found, ReadyFiles):
             return 0

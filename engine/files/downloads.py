@@ -10,7 +10,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 NAME_BYTES = 180  # in UTF-8: file systems allow 255, and browsers add " (1)" and ".crdownload"
-_SUFFIX_BYTES = 20  # for the suffix of a shortened name
+_SUFFIX_BYTES = 20
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # forbidden on some systems; browsers can decode `%`
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)

@@ -40,7 +40,6 @@ class FileUrls:
         lifetime_s: float,
         now: Callable[[], float],
     ) -> None:
-        """`keys`: see `TokenKeys`."""
         self._origin = origin
         self._lifetime_s = lifetime_s
         self._now = now

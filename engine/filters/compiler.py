@@ -1,8 +1,7 @@
 """The compiler of filters: closures over an event's fields, with the results that CEL gives.
 
-Closures are ten times faster than the CEL library. They count steps where the work grows with the
-payload. A subtree that needs CEL's other kinds or a regular expression goes to the library: see
-`engine.filters.opaque`.
+Closures are ten times faster than the CEL library. A subtree that needs CEL's other kinds or a regular
+expression goes to the library: see `engine.filters.opaque`.
 """
 
 from typing import Any

@@ -43,7 +43,6 @@ def _members(node: Node) -> Iterator[Member]:
 
 
 def _chain(node: Node) -> Member | None:
-    """Return the member that a node names, or None."""
     if isinstance(node, Field):
         return (node.name,)
     if isinstance(node, Has) and node.operand is None:

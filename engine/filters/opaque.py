@@ -172,8 +172,6 @@ def _characters(value: Any, facts: Facts) -> int:
 
 
 def _sample(operand: Evaluate) -> Evaluate:
-    """Return a closure that gives an empty value of the same type."""
-
     def sample(facts: Facts) -> Any:
         value = operand(facts)
         return type(value)() if type(value) in (str, list, dict) else value

@@ -1,7 +1,6 @@
 """The parser of the filter language: CEL source into a tree, by recursive descent along CEL's grammar.
 
-Names are resolved: a field of the event, or the variable of a macro around it. An expression whose cost
-has no bound is refused.
+An expression whose cost has no bound is refused.
 """
 
 from collections.abc import Callable, Sequence

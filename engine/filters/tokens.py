@@ -58,7 +58,6 @@ def tokens(source: str) -> list[Token]:
 
 
 def _string(source: str, start: int, opening: str) -> tuple[Token, int]:
-    """Return the token of a string literal, and where it ends."""
     prefix, quote = opening.rstrip("\"'").lower(), opening.lstrip("rRbB")
     begin = at = start + len(opening)
     while not source.startswith(quote, at):

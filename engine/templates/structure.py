@@ -1,7 +1,7 @@
 """The structure of a template's body: JSON whose strings (the leaves) are in the template language.
 
-All leaves run as one compiled program. Their values are encoded only afterwards, so an event's values
-cannot change the structure.
+The leaves' values are encoded only after the program has run, so an event's values cannot change the
+structure.
 """
 
 from collections.abc import Callable

@@ -56,7 +56,7 @@ class KnownScript(Struct, eq=False):
 
     @property
     def quick(self) -> bool:
-        """True if the script has proved quick. Then a worker can get more jobs before this one ends."""
+        """True if the script has proved quick."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:

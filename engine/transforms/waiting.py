@@ -25,11 +25,10 @@ class WorkspaceQueue:
     """The quick jobs or the slow jobs of one workspace."""
 
     def __init__(self) -> None:
-        self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer
+        self._jobs: FairQueue[str | None, Job] = FairQueue()
         self._bytes: Counter[str | None] = Counter()
 
     def __len__(self) -> int:
-        """Return the number of jobs."""
         return self._jobs.count
 
     def held_by(self, customer: str | None) -> tuple[int, int]:

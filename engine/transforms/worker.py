@@ -1,7 +1,7 @@
 """The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
 This file imports very little, so that a worker starts in some 15 ms and holds nothing that a script could
-reach. The engine trusts no answer.
+reach.
 """
 
 from __future__ import annotations
