@@ -25,7 +25,6 @@ BAR_MS = 200.0
 
 
 def main() -> int:
-    """Measure, and return the exit code."""
     with Service() as service:
         key = service.make_key("--mcp")  # first: it makes the server load a library during `_fill`
         trio.run(_fill, service)

@@ -51,7 +51,6 @@ STILL_S = 30.0  # after this time without an arrival, missing events count as lo
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Put load on the server of the command line; return the exit code."""
     given, parser = _given(arguments)
     try:
         with _ended_in_order():

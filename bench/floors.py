@@ -16,7 +16,6 @@ TIMES = 10
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the floors while a server is idle; print their differences."""
     parser = argparse.ArgumentParser(prog="python -m bench floors", description=__doc__)
     parser.add_argument("--times", type=int, default=TIMES, metavar="N", help="(%(default)s)")
     given = parser.parse_args(arguments)

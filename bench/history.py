@@ -201,7 +201,6 @@ def _change(values: Sequence[tuple[str, float]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line: add, show or plot entries."""
     parser = argparse.ArgumentParser(prog="python -m bench history", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     adding = commands.add_parser("add", help="keep the figures of a release")

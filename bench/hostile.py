@@ -104,7 +104,6 @@ def measured(place: Place, act: Callable[[Place], str], seconds: int) -> tuple[s
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the rows, and return the exit code."""
     known = [row.name for row in ROWS]
     if strange := [name for name in names if name not in known]:
         sys.stderr.write(f"unknown rows: {', '.join(strange)}; the rows are {', '.join(known)}\n")

@@ -87,7 +87,6 @@ async def stall(reader: Reader, writer: Writer) -> None:
 
 
 async def main(papers: str) -> None:
-    """Serve until terminated."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(papers)
     plain = await asyncio.start_server(serve, "127.0.0.1", backlog=4096)

@@ -28,7 +28,6 @@ LANES = {
 
 
 def main() -> int:
-    """Measure, and return the exit code."""
     program = shutil.which("h2load")
     if program is None:
         sys.stderr.write("h2load is not installed: apt-get install nghttp2-client\n")

@@ -87,7 +87,6 @@ class Watch(threading.Thread):
         self.first_mb = self.rss_mb
 
     def run(self) -> None:
-        """Keep the highest values."""
         while not self._over.wait(SAMPLE_S):
             self._look()
 

@@ -130,7 +130,6 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the limits, for requests of several shapes."""
     argparse.ArgumentParser(prog="python -m bench limits", description=__doc__).parse_args(
         arguments
     )

@@ -12,7 +12,6 @@ from bench.scenarios import SCENARIOS
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each scenario."""
     argparse.ArgumentParser(prog="python -m bench list", description=__doc__).parse_args(arguments)
     chosen = {each.scenario: each for each in curated()}
     table = Table(box=None, pad_edge=False)

@@ -90,8 +90,6 @@ def _transforms(yard: Yard) -> None:
 
 
 def _delivered(number: int) -> Callable[[Yard], None]:
-    """Deliver this number of events to one destination."""
-
     def prepare(yard: Yard) -> None:
         made = yard.destination(yard.url("/hook"), "hostile.0")
         yard.fill("hostile", 1, yard.of(number))

@@ -63,7 +63,6 @@ class Caller(threading.Thread):
         self._connection = http.client.HTTPConnection(*self.address, timeout=90)
 
     def run(self) -> None:
-        """Repeat the action without end."""
         act = KINDS[self.plan.kind]
         while True:
             try:
@@ -242,7 +241,6 @@ KINDS: dict[str, Callable[[Caller], None]] = {
 
 
 def main(plan: Plan) -> None:
-    """Run until SIGTERM."""
     os.nice(10)  # in production, this work is on another machine
     if plan.kind in HERDS:
         threading.Thread(target=HERDS[plan.kind], args=(plan,), daemon=True).start()

@@ -49,7 +49,6 @@ async def singly(url: str, key: str, events: int, tasks: int) -> float:
 
 
 def main() -> None:
-    """Run the plan."""
     plan = json.load(sys.stdin)
     url, key = plan["url"], plan["key"]
     with angarium.Client(url, key) as client:

@@ -45,7 +45,6 @@ def ports_in_a_row(count: int) -> int:
 
 
 def _claim(port: int) -> socket.socket:
-    """Raise OSError if another process uses the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
     claim = socket.socket(type=socket.SOCK_DGRAM)

@@ -10,7 +10,6 @@ from bench.results import read
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the tables of a file, or write its page."""
     parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__)
     parser.add_argument("file", type=Path, help="a file from `run --json`")
     parser.add_argument("--html", type=Path, metavar="PAGE", help="write one self-contained page")

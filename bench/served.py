@@ -19,7 +19,6 @@ _system = socket.getaddrinfo
 
 
 def getaddrinfo(host: Any, *arguments: Any, **named: Any) -> Any:
-    """See `socket.getaddrinfo`."""
     if not (isinstance(host, str) and host.endswith(HANGING)):
         return _system(host, *arguments, **named)
     with (

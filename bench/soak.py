@@ -102,7 +102,6 @@ class Sampler(threading.Thread):
         self._every_s = every_s
 
     def run(self) -> None:
-        """Sample until `ended` is set."""
         assert self._service.process is not None
         pid, database = self._service.process.pid, self._service.database_pid()
         while not self.ended.wait(self._every_s):
@@ -132,7 +131,6 @@ class Flapping(threading.Thread):
         self._receiver = receiver
 
     def run(self) -> None:
-        """Flap until `ended` is set."""
         well_s, failing_s, hanging_s = (each * self._part for each in FLAP_S)
         while not self.ended.wait(well_s):
             self._receiver.reset(fail_every=1)

@@ -53,7 +53,6 @@ class Wanted(Struct, frozen=True):
     finding_s: float = FINDING_S
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an invalid value."""
         written(self.receiver)
         if not all(1 <= width <= WIDTHS[-1] for width in self.widths):
             raise ValueError(f"a concurrency is 1 to {WIDTHS[-1]}")

@@ -39,7 +39,6 @@ console.log(JSON.stringify({ accepted: report.accepted, wall, cpu: (user + syste
 
 
 def main() -> int:
-    """Measure, and return the exit code."""
     best = 0.0
     with tempfile.TemporaryDirectory() as folder, Service() as service:
         if not compiled(Path(folder)):

@@ -35,7 +35,6 @@ class Watch(trio.abc.Instrument):
         self._next = 0.0
 
     def before_io_wait(self, timeout: float) -> None:
-        """See `trio.abc.Instrument`."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -89,7 +88,6 @@ def watching(*tellers: Callable[[], None]) -> Callable[..., Any]:
 
 
 def main() -> Any:
-    """Serve, and write the records that environment variables ask for."""
     every = os.environ.get("BENCH_HOUSEKEEPING_S")
     if every is not None:
         housekeeping.INTERVAL_S = float(every)  # before other modules import it

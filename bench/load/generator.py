@@ -61,7 +61,6 @@ class Generator:
         return parts
 
     def run(self) -> dict[str, Any]:
-        """Post everything; return the results as JSON-ready values."""
         for number in range(self.plan.connections):
             connection = Connection(
                 self, number * LANE_SPAN + self.plan.first, self._keys_of(number)

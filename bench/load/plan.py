@@ -60,7 +60,6 @@ class Plan:
     give_up_s: float = 120.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the error of the plan."""
         if self.steps:
             _require(not self.rate, "give either rate or steps")
             _require(not self.events, "leave out events: steps determine their number")

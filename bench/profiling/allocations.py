@@ -43,7 +43,6 @@ class Allocated:
     figures: dict[str, float] = field(default_factory=dict)
 
     def into(self, measurement: Measurement) -> None:
-        """Add the allocations to the measurement."""
         measurement.allocations = self.modules
         measurement.figures |= self.figures
 
@@ -64,7 +63,6 @@ class Record:
         return {}
 
     def begin(self) -> None:
-        """Begin the record."""
         wish(self._path).touch()
         _wait(begun(self._path))
 

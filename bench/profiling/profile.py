@@ -30,7 +30,6 @@ class Profiled:
     figures: dict[str, float] = field(default_factory=dict)
 
     def into(self, measurement: Measurement) -> None:
-        """Add the profile to the measurement."""
         measurement.split, measurement.modules = self.split, self.modules
         measurement.stacks = self.stacks
         measurement.figures |= self.figures
@@ -64,7 +63,6 @@ class Profile:
             return {}  # no line yet, or an incomplete one
 
     def begin(self) -> None:
-        """Begin the measured time."""
         self._database = read(self._service.folder, self._service.database_pid())
         self._began = self._line(time.time())
 

@@ -21,7 +21,6 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
     alpha: float = 1.5
 
     def __post_init__(self) -> None:
-        """Raise ValueError."""
         if self.kind not in ("none", "fixed", "lognormal", "pareto"):
             raise ValueError(f"unknown kind of latency: {self.kind!r}")
         if self.ms < 0 or self.sigma < 0 or self.alpha <= 0:
@@ -48,7 +47,6 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
     hanging_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError."""
         if min(self.well_s, self.failing_s, self.hanging_s) < 0 or self.whole_s <= 0:
             raise ValueError("the seconds of a flap must be 0 or more, and their sum above 0")
 
@@ -91,7 +89,6 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     seed: int = 7
 
     def __post_init__(self) -> None:
-        """Raise ValueError."""
         if not 0 <= self.fail <= 1:
             raise ValueError("fail must be a share from 0 to 1")
         if self.fail_every < 0 or self.places < 0:

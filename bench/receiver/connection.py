@@ -22,7 +22,6 @@ class Connection(asyncio.Protocol):
     record: ClassVar[Record] = Record()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's class is not a subclass
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
@@ -36,12 +35,10 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def on_url(self, url: bytes) -> None:
-        """Begin a request."""
         self._url = url
         self._body = []
 
     def on_body(self, body: bytes) -> None:
-        """Collect the body."""
         self._body.append(body)
 
     def on_message_complete(self) -> None:

@@ -82,7 +82,6 @@ def _draw(
     colours: Mapping[str, str],
     rows: list[Markup],
 ) -> int:
-    """Return the depth of the rows."""
     share = frame.samples / whole
     width = share * WIDTH
     y = -(depth + 1) * ROW

@@ -112,7 +112,6 @@ def _steps(run: Run) -> Iterator[Markup]:
 
 
 def _figures_by_step(steps: dict[float, list[Step]], unit: str) -> list[Series]:
-    """Return a line of medians for each figure with a unit."""
     names = dict.fromkeys(
         name
         for several in steps.values()
