@@ -21,7 +21,7 @@ from storage.log.partitions import make_partitions
 COUNTED = 5
 OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as many entries
 CUSTOMERS, TYPES = 500, 50
-WRITERS = 2  # each for a part of the deliveries: the database has two cores
+WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
 
 # An ID like those of `engine.model.identity`: its instant, random digits, and a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'

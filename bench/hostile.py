@@ -1,7 +1,7 @@
-"""The worst known inputs, sent to a server while another workspace posts 20 events/s: `python -m
-bench.hostile [ROW ...]`.
+"""The worst known inputs, sent to a server while another workspace posts 20 events/s.
 
-The rows are those of `bench.inputs`. The exit code is 1 if a limit is exceeded, and 2 for an unknown row.
+`python -m bench.hostile [ROW ...]` runs rows of `bench.inputs`. The exit code is 1 if a limit is
+exceeded, and 2 for an unknown row.
 """
 
 import json

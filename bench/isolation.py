@@ -35,7 +35,7 @@ from engine.nodes.parts import number_of
 
 BAR = 1.5  # the most p99 from request to receiver with a neighbour, in multiples of that alone
 DESTINATIONS = 10
-CONNECTIONS = 64  # no event of the tenant waits for another
+CONNECTIONS = 64  # enough that no event of the tenant waits for another
 SAMPLE_S = 0.2  # between two samples of memory and descriptors
 STEP_MS = 20.0  # the longest step of the loop; the server's log names longer ones
 WARM = 400  # events after the start of a server

@@ -72,7 +72,7 @@ def _named(yard: Yard) -> None:
 
 
 def _restart(yard: Yard) -> None:
-    """The server reads the rows of SQL at its start."""
+    """The server reads rows that SQL has created only at its start."""
     yard.service.stop()
     yard.service.start()
     resting(yard.service, lambda: True)

@@ -12,8 +12,8 @@ LOOK_S = 0.05
 # `LOOK_S`. Timers, leases and the background writer always use some milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
-UPKEEP_S = 1.0  # for the database's own work after a run, such as autovacuum
-SETTLE_S = 60.0  # until all outcomes are recorded, including those of retries
+UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum
+SETTLE_S = 60.0  # the longest wait until all outcomes are recorded, including those of retries
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from storage.log.partitions import bounds_of
 
 FLAP_S = (8.0, 4.0, 1.0)  # healthy, failing, hanging; shorter in runs below a minute
 SAMPLES = 360  # one every 5 s in half an hour
-CONNECTIONS = 128  # at 5,000 a second no post waits for another
+CONNECTIONS = 128  # enough that at 5,000 a second no post waits for another
 OLD_DAYS = 40  # beyond any plan's retention: housekeeping must remove the day's partitions
 DRAIN_S = 300.0  # an open circuit probes within a minute
 VERDICT_S = 600.0  # shorter runs get no verdict: the server is still warming up

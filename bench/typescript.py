@@ -1,7 +1,6 @@
-"""The measurement of the TypeScript client's producer, in events for each second of its CPU: `python -m
-bench.typescript`.
+"""The measurement of the TypeScript client's producer, in events for each second of its CPU.
 
-The exit code is 1 below the bar, and 2 without node or npm.
+The exit code of `python -m bench.typescript` is 1 below the bar, and 2 without node or npm.
 """
 
 import json

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-LONGEST_S = 60.0  # of a drawn latency: a heavy tail could exceed a run
+LONGEST_S = 60.0  # the longest drawn latency: a heavy tail could exceed a run
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):

@@ -29,7 +29,7 @@ class Place:
         self.behaviour = None if behaviour.plain else behaviour
         self.arrivals = 0
         self.seen: set[int] = set()
-        self.taken: list[float] = []  # when occupied places become free
+        self.taken: list[float] = []  # the times at which occupied places become free
 
     def in_turn(self, answer: Answer, places: int, now: float) -> Answer:
         """Return an answer, delayed while all places are occupied."""

@@ -10,7 +10,7 @@ from bench.report.numbers import unit_of
 from bench.results import Floor, Measurement, Run, Step
 
 OURS = "Angarium"
-TINY = "tiny"  # sizes too small to measure anything
+TINY = "tiny"  # the sizes are too small to measure anything
 
 
 @dataclass(frozen=True)

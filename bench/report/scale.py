@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TICKS = 5  # about as many: labels need room
+TICKS = 5  # the approximate number: labels need room
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -39,7 +39,7 @@ def scale(
     if log:
         above = [value for value in values if value > 0] or [1.0]
         low, high = min(above), max(above)
-        if high / low < 2:  # equal values
+        if high / low < 2:  # equal values need some room around them
             low, high = low / 1.5, high * 1.5
         return Scale(_below(low), _above(high), start, end, log=True)
     low, high = min(values, default=0.0), max(values, default=1.0)

@@ -28,7 +28,7 @@ from engine.ports import StoreError
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 
-AT_ONCE = 8  # each costs two flushes to disk and three short statements
+AT_ONCE = 8  # each attachment costs two flushes to disk and three short statements
 WAITING_MOST = (
     # One batch, or the single events of some seconds.
     1_000

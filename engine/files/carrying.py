@@ -51,7 +51,7 @@ class ReadyFiles(Struct, frozen=True):
 
 
 class KnownFiles(Struct, frozen=True):
-    """Valid until trio's clock reaches `until`."""
+    """The state of an event's files, valid until trio's clock reaches `until`."""
 
     result: ReadyFiles | Failure
     until: float
@@ -152,7 +152,7 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Measured attachments that differ are also written to the event's row."""
+        """Write attachments to the event's row if their measured sizes or hashes are new."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])

@@ -190,7 +190,7 @@ def _quoted(text: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    """The library's own text holds values of the event."""
+    """The library's own text holds values of the event and is not used."""
     if isinstance(error, TypeError):
         return NO_OVERLOAD
     if isinstance(error, ZeroDivisionError):

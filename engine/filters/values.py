@@ -123,7 +123,7 @@ def remainder(left: Any, right: Any, facts: Facts) -> Any:
         raise EvaluationError(NO_OVERLOAD)
     if right == 0:
         raise EvaluationError("modulo by zero")
-    if right == -1 and left == INT_MIN:  # like `left / right`, which 64 bits do not hold
+    if right == -1 and left == INT_MIN:  # an error like `left / right`, which 64 bits do not hold
         raise EvaluationError("more than a 64-bit integer holds")
     rest = abs(left) % abs(right)
     return _int(left, right, -rest if left < 0 else rest)

@@ -135,7 +135,7 @@ class _Answer:
             found = path(self.document, sign.json_, _UNKNOWN)
             if found is _UNKNOWN and self._outcome.truncated and not self._whole:
                 return None
-            # types differ too: in Python 1 == True
+            # in Python 1 == True: compare the types too
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
                 return False

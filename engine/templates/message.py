@@ -130,7 +130,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """A script can set any value."""
+    """Return an ISO 8601 instant, or None: a script can set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

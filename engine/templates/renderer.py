@@ -68,7 +68,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """The service can have quoted the configuration's secrets."""
+        """Mask the secrets that the service has quoted."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

@@ -18,7 +18,7 @@ MOST_BYTES = 64 * 1024 * 1024  # of a workspace
 CUSTOMER_PART = 4  # a customer can have a fourth of these jobs and bytes: others find room
 FREE_S = 0.001  # CPU of a run that does not count against the share; plain scripts need less
 SHARE = 0.25  # of a core for a workspace, besides `FREE_S` a run: the computer has other work
-BURST_S = 0.5  # beyond the share, before slow scripts wait: ten of the worst runs
+BURST_S = 0.5  # CPU beyond the share before slow scripts wait: ten of the worst runs
 
 
 class WorkspaceQueue:
@@ -73,7 +73,7 @@ class WorkspaceJobs(Struct, eq=False):
     quick: WorkspaceQueue
     slow: WorkspaceQueue
     bytes: int = 0
-    credit_s: float = 0.0  # of its turn; negative if it took more
+    credit_s: float = 0.0  # CPU left of its turn; negative if it took more
     owed_s: float = 0.0  # CPU used beyond its share, as of `owed_at`
     owed_at: float = 0.0
 
