@@ -1,8 +1,6 @@
 """The time that an AI agent waits for its first answer from the service: `python -m bench.agents`.
 
-It creates 10,000 destinations, connects by MCP over HTTP, calls the tool `find_trouble`, and prints the
-time from the connection to the tool's answer. The exit code is 1 if the first time or the median of the
-others is above `BAR_MS`.
+The exit code is 1 if the first time or the median of the others is above `BAR_MS`.
 """
 
 import statistics

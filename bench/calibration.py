@@ -1,9 +1,8 @@
 """The floors of this machine: the CPU of the least work that any such service must do.
 
-The first floor is a request and its answer (epoll and httptools only, without signature or storage). The
-second is one row of a group that is inserted in one commit (a prepared statement with `unnest`). The
-third is a system call. Figures are multiples of the floors measured before and after, because one machine
-changes from minute to minute.
+The floors are a request and its answer (without signature or storage), one row of a group insert in one
+commit, and a system call. Figures are multiples of the floors measured before and after, because one
+machine changes from minute to minute.
 
 `python -m bench.calibration` reads its plan as JSON from stdin, and prints CPU microseconds as JSON. With
 `URL [REQUESTS]` it measures only the first floor.

@@ -16,8 +16,7 @@ def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Me
     delivery.
 
     `backlogs`: comma-separated numbers of unsettled deliveries. Times count from the start of the new
-    process: they include its interpreter, migrations and takeover. The figures are those of the last
-    step.
+    process: they include its interpreter, migrations and takeover.
     """
     service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]

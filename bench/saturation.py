@@ -5,7 +5,7 @@ Under overload as many events arrive in time as at the knee, accepted events arr
 get 429 or 503. By Little's law, the average wait is the number of connections divided by the accepted
 events a second. No server can answer sooner, so the latency of an answer is compared with this wait.
 
-Beyond the knee p99 reaches hundreds of milliseconds, below it a few. `KNEE_P99_MS` is between both.
+Beyond the knee p99 reaches hundreds of milliseconds, below it a few.
 """
 
 from bench.calibration import around, drifted, floors

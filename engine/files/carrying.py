@@ -1,7 +1,7 @@
 """The carrier of files: it fetches an event's files before an attempt is sent, and signs their URLs.
 
-One look-up and one fetch serve all deliveries of an event. The carrier remembers a failure for a moment:
-a thousand deliveries of one event must not send a thousand requests to a source that is down.
+The carrier remembers a failure for a moment: a thousand deliveries of one event must not send a thousand
+requests to a source that is down.
 """
 
 from collections.abc import Awaitable, Callable
@@ -152,7 +152,8 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Write attachments to the event's row if their measured sizes or hashes are new."""
+        """Return the attachments with measured sizes and hashes; write them to the event's row if they
+        changed."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])

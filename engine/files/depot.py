@@ -2,9 +2,9 @@
 
 The key of content is its environment and hash: no environment can learn of another's files.
 
-A mark says that a hash can have a blob without a row. The depot writes the mark before it puts the blob.
-The statement that removes a file's row marks the row's hash. A crash leaves at most a mark, which the
-next start settles: it removes the blob if there is no row, then the mark.
+A mark says that a hash can have a blob without a row. The statement that removes a file's row marks the
+row's hash. A crash leaves at most a mark, which the next start settles: it removes the blob if there is
+no row, then the mark.
 """
 
 from collections import Counter

@@ -1,7 +1,5 @@
-"""Fetches of files from their sources into the depot, for deliveries and for events without deliveries.
-
-A fault of the source is a `SourceError`.
-"""
+"""Fetches of files from their sources into the depot, for deliveries and for events without
+deliveries."""
 
 from collections.abc import Callable
 from random import random

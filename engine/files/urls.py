@@ -1,7 +1,6 @@
 """Signed URLs of files: whoever has the URL can read that file until the URL expires.
 
-A token is its claims and a signature with a key that is derived from the master key. No table holds
-tokens, and any process can check them.
+A token is its claims and a signature with a key that is derived from the master key.
 """
 
 import base64
