@@ -39,7 +39,18 @@ BROKE = (
     479789,
     690135,
 )
-SEVERAL_BROKE = (301117, 301650, 301809, 302640, 303728, 1000825, 1003113, 1013537, 1046732)
+SEVERAL_BROKE = (
+    301117,
+    301650,
+    301809,
+    302640,
+    303728,
+    1000825,
+    1003113,
+    1013537,
+    1046732,
+    1103234,
+)
 JUDGED = range(250)  # each keeps every promise
 SEVERAL = range(100)  # with several nodes
 LOTS = [JUDGED[first : first + 25] for first in range(0, len(JUDGED), 25)]

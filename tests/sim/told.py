@@ -530,18 +530,24 @@ def impossible() -> Telling:
     return telling
 
 
-def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
-    """A process is told to end after an attempt. A successor repeats the attempt if it must."""
+def stopped(
+    *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
+) -> Telling:
+    """A process is told to end after an attempt. A successor repeats the attempt if it must. With
+    `hand_over_s`, the process hands over its part, and ends after this time."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)
+    if hand_over_s is not None:
+        telling.tell(Fault(NOW + LATE + 2, "hand over", "1"))
     telling.tell(Fault(NOW + LATE + 2, "stop", "1"))
-    telling.tell(Ended(NOW + LATE + 3, 1, "stopped"))
-    telling.boot(LATE + 4, 2)
-    telling.send(LATE + (2.5 if late else 5), two, process=1 if late else 2)
+    ended = LATE + 2 + (hand_over_s or 1)
+    telling.tell(Ended(NOW + ended, 1, "stopped"))
+    telling.boot(ended + 1, 2)
+    telling.send(LATE + 2.5 if late else ended + 2, two, process=1 if late else 2)
     if not recorded:
         telling.change(one, status="FAILED", dlq_status="DISCARDED")
-        telling.destination(LATE + 6, status="ARCHIVED")
+        telling.destination(ended + 3, status="ARCHIVED")
     return telling
 
 

@@ -8,16 +8,20 @@ from collections.abc import Iterator
 from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.sight import NETWORK_S, Process, Sight
 
-QUICK_S = 20.0  # a process ends before its grace time is over only if all is durable
+# A process that ends sooner than this has time left of its grace time: it ends because all is durable.
+QUICK_S = 20.0
+QUICK_HAND_OVER_S = 4.0  # a hand-over has a shorter grace time: the part's next process waits
 
 
 def judge(sight: Sight) -> Iterator[str]:
     """Yield attempts that a stopped process began, and outcomes that it did not record."""
+    handed_over = {fault.detail for fault in sight.faults if fault.kind == "hand over"}
     for fault in sight.faults:
         if fault.kind == "stop":
             process = sight.processes[int(fault.detail)]
             yield from _began(sight, process, fault.at)
-            quick = process.ended_at - fault.at < QUICK_S
+            quick_s = QUICK_HAND_OVER_S if fault.detail in handed_over else QUICK_S
+            quick = process.ended_at - fault.at < quick_s
             if process.why == "stopped" and quick and process.over_at > process.ended_at:
                 yield from _forgot(sight, process)
 
