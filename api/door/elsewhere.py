@@ -44,9 +44,7 @@ AGAIN_S = 0.05  # between two tries
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
-# The requests with unknown credentials that can wait at once. Each waits some 25 ms in a task of
-# its own: a flood of them takes up to a quarter of the loop.
-STRANGERS = 64
+STRANGERS = 64  # the requests with unknown credentials that can wait at once
 
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
 Dial = Callable[[int, Address], Awaitable[Link]]
@@ -77,6 +75,7 @@ class Elsewhere:
         self._kept = 0
         self._under_way: defaultdict[int, set[trio.CancelScope]] = defaultdict(set)
         self._strangers = trio.CapacityLimiter(STRANGERS)
+        self._decides = trio.Lock()
         self._moved = moved
         self._moves: Counter[int] = Counter()
         self._away_until: dict[int, float] = {}  # by part, in trio's time
@@ -102,6 +101,10 @@ class Elsewhere:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
                     await self._catch_up()
+                # All of them have waited for the same news. One continues in each round of the loop:
+                # together they would hold the loop for 10 ms.
+                async with self._decides:
+                    await trio.lowlevel.checkpoint()
         part = self.part_of(fields)
         return None if part == UNKNOWN else part
 
