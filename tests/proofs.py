@@ -5,6 +5,7 @@ other tests, and `.ci/run` both. A file belongs here if its tests take ten secon
 """
 
 PROOFS = (
+    "tests/actors/test_interleavings.py",  # random histories of actors, crashes and an absent store
     "tests/bench/test_hostile.py",  # the worst inputs, sent to a real server
     "tests/bench/test_own_server.py",  # the load command that users have, against a whole server
     "tests/bench/test_scenarios.py",  # every scenario of the bench, against real servers
@@ -57,7 +58,9 @@ PROOFS = (
     "tests/sim/test_determinism.py",  # simulated histories in several processes
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
     "tests/sim/test_seeds.py",  # simulated histories
+    "tests/storage/test_embedded.py",  # PostgreSQL set up, ended, killed and taken over
     "tests/storage/test_plans_million.py",  # query plans of every list over a million rows
+    "tests/storage/test_replay_crashes.py",  # a replay job, killed at each of its steps
     "tests/test_readme.py",  # the README's commands and tutorial, as they are written
     "tests/transforms/test_hostile.py",  # a thousand hostile scripts
     "tests/upgrade/test_rolling.py",  # the previous release replaced by this one under load
