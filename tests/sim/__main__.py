@@ -27,8 +27,6 @@ HASHES = "0"  # for PYTHONHASHSEED: a history depends on the order of sets of st
 
 
 class Result(Struct):
-    """The result of a seed."""
-
     seed: int
     digest: str
     deliveries: int
@@ -41,12 +39,11 @@ class EndlessError(Exception):
 
 
 def planned(seed: int, nodes: int | None) -> Plan:
-    """Return a seed's plan. `nodes`: None for one node, 0 for as many as the seed draws."""
+    """`nodes`: None for one node, 0 for as many as the seed draws."""
     return draw(seed) if nodes is None else draw_several(seed, nodes or None)
 
 
 def judge(seed: int, nodes: int | None) -> Result:
-    """Run a seed, and judge its history."""
     try:
         with _patience():
             history = run_plan(planned(seed, nodes))
@@ -59,8 +56,6 @@ def judge(seed: int, nodes: int | None) -> Result:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Raise EndlessError if the block takes longer than any history should."""
-
     def ring(number: int, frame: FrameType | None) -> None:
         del number, frame
         raise EndlessError(f"it did not end within {LONGEST_S} s of CPU")
@@ -75,7 +70,6 @@ def _patience() -> Iterator[None]:
 
 
 def judge_lot(seeds: list[int], nodes: int | None) -> list[Result]:
-    """Run several seeds, and judge their histories."""
     return [judge(seed, nodes) for seed in seeds]
 
 
@@ -100,7 +94,7 @@ def _promises(breaches: list[str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the histories that the command line names. Return 1 if one broke a promise."""
+    """Return 1 if a history broke a promise."""
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument(
         "--seeds", default="0-999", help="FIRST-LAST, or single ones, comma separated"

@@ -21,14 +21,13 @@ NOBODY_S = 40.0  # how long a caller tries to reach any process
 
 
 class Callers:
-    """All callers. Each request is a task of its own."""
+    """The callers' requests, each in a task of its own."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self._chance = world.chance("callers")
 
     async def post(self, post: Post) -> None:
-        """Post events, and repeat the post as the plan says."""
         for left in range(post.times, -1, -1):
             answer = await self._post_once(post)
             keyed = all(item.key is not None for item in post.items)
@@ -75,7 +74,6 @@ def _event(item: Item) -> dict[str, Any]:
 
 
 def _read(reply: Reply | None, post: Post) -> tuple[str, tuple[str, ...], str]:
-    """Return answer, ids and code of a reply."""
     if reply is None:
         return "lost", (), ""
     if reply.code is not None:

@@ -42,7 +42,7 @@ class Client:
         self.body = body
         self.batch = batch
         self.work = work
-        self.results: list[Any] = []  # the results of `work`
+        self.results: list[Any] = []
 
 
 class Door:
@@ -210,7 +210,6 @@ class _Exchange:
         """Note that the body is relayed piece by piece."""
 
     async def receive(self) -> Message:
-        """Return the next piece of the body."""
         await self._process.awake()
         if not self._pieces:
             await trio.sleep_forever()
@@ -218,7 +217,6 @@ class _Exchange:
         return {"type": "http.request", "body": body, "more_body": bool(self._pieces)}
 
     async def send(self, message: Message) -> None:
-        """Take a part of the answer."""
         await self._process.awake()
         self.started = True
         if message["type"] == "http.response.start":
@@ -228,7 +226,6 @@ class _Exchange:
         self.whole = not message.get("more_body")
 
     def reply(self) -> Reply:
-        """Return the answer as its caller reads it."""
         if self._status < 300:
             return Reply(self._status, self._body)
         return Reply(self._status, b"", msgspec.json.decode(self._body)["code"])
@@ -239,7 +236,6 @@ def _fields(client: Client) -> dict[bytes, bytes]:
 
 
 def _credential(authorization: bytes | None) -> Credential | None:
-    """Return the credential of a key: its own environment."""
     if authorization is None:
         return None
     return Credential(

@@ -1,7 +1,7 @@
 """Token endpoints, and the sender that fetches tokens from them.
 
-Only the fetch is simulated; the tokens are those of `engine.outbound`. Endpoints fail, hang or answer
-late as their kinds say. Once the faults are over, all succeed.
+Only the fetch is simulated; the tokens are those of `engine.outbound`. Once the faults are over, all
+succeed.
 """
 
 import json
@@ -40,7 +40,6 @@ _URL = "https://tokens.example/"
 def with_tokens(
     chance: Random, destinations: tuple["NewDestination", ...]
 ) -> tuple["NewDestination", ...]:
-    """Return the destinations of a plan, some with a token endpoint."""
     if chance.random() >= SHARE:
         return destinations
     return tuple(
@@ -52,7 +51,6 @@ def with_tokens(
 def with_revocations(
     chance: Random, destinations: tuple["NewDestination", ...]
 ) -> tuple["NewDestination", ...]:
-    """Return the destinations of a plan. Some receivers refuse tokens before these expire."""
     return tuple(
         replace(each, revokes=each.endpoint is not None and chance.random() < REVOKING)
         for each in destinations
@@ -60,7 +58,6 @@ def with_revocations(
 
 
 def document(number: int) -> dict[str, Any]:
-    """Return the authentication of destination `number`, as a caller writes it."""
     return {
         "kind": "OAUTH2_CLIENT_CREDENTIALS",
         "tokenUrl": f"{_URL}{number}",
@@ -70,7 +67,6 @@ def document(number: int) -> dict[str, Any]:
 
 
 def endpoint_of(record: DestinationRecord) -> int | None:
-    """Return the number of a destination's endpoint."""
     return _number(record.authentication)
 
 
@@ -110,7 +106,7 @@ class Endpoints:
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
 
     def _answer(self, number: int) -> tuple[float, int, float]:
-        """Return an endpoint's delay in seconds, its status, and its token's lifetime in seconds."""
+        """Return a delay in seconds, a status, and the token's lifetime in seconds."""
         chance = self._chance
         kind = self._world.plan.destinations[number].endpoint
         if self._world.calm or kind == "prompt":
@@ -125,8 +121,6 @@ class Endpoints:
 
 
 class SimulatedTokens(Tokens):
-    """The tokens of a process, from simulated endpoints."""
-
     def __init__(self, process: "Process") -> None:
         spawn = process.background.spawn
         super().__init__(None, spawn, process.clock.now)  # type: ignore[arg-type]  # nothing is sent
@@ -159,7 +153,6 @@ class Outbound:
         self.stop = self._stages.stop
 
     def begin(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt."""
         attempt = transmission.delivery.id, transmission.number
         self._begun[attempt] = self._process.world.now()
 
@@ -177,4 +170,4 @@ class Outbound:
         world.network.send(self._process, transmission, done, world.now() - began)
 
     def forget(self, destination: str) -> None:
-        """Do nothing when an actor leaves memory: nothing is kept for it here."""
+        """Do nothing: nothing is kept for an actor here."""

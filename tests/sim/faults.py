@@ -32,8 +32,6 @@ PARTS_TROUBLE = 2
 
 
 class Fate(Struct):
-    """The fate of one statement."""
-
     before_s: float  # until the database runs it
     after_s: float = 0.0  # until its answer arrives
     outlives: bool = False  # it runs even if its process is killed meanwhile
@@ -59,7 +57,6 @@ class Faults:
         self.strike: Callable[[Strike, Process | None], None] = lambda strike, process: None
 
     def start(self) -> None:
-        """Schedule the strikes that have an instant, and count steps if a strike needs that."""
         for each in self._laid.pop("time", []):
             self._world.later(each.number, lambda each=each: self._fall(each, None))  # type: ignore[misc]
         if "step" in self._laid:
@@ -82,16 +79,13 @@ class Faults:
     # --- the database
 
     def leave(self, lasts_s: float) -> None:
-        """Make the database unreachable for some seconds."""
         self._away_until = max(self._away_until, self._world.now() + lasts_s)
         self._world.tell(Fault, "away", "", lasts_s)
 
     def refuses(self, now: float) -> bool:
-        """Return True if the database is unreachable."""
         return now < self._away_until and not self._world.calm
 
     def fate(self, statement: str, *, writes: bool) -> Fate:
-        """Decide the fate of a statement."""
         chance = self._chance
         before_s = chance.random() * QUICK_S
         if self._world.calm:
@@ -133,11 +127,8 @@ class Faults:
 
 
 class _Steps(trio.abc.Instrument):
-    """Counts the steps of all tasks."""
-
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Count one step."""
         self._faults.count("step", None)

@@ -30,7 +30,6 @@ class Direct:
     """A gateway without faults: each statement runs at once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Run `work`, again after each LockedError."""
         del statement, writes
         await trio.lowlevel.checkpoint()
         while True:

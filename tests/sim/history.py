@@ -34,12 +34,10 @@ _PLANNED = (PlannedCrash, OwnershipLostError)
 
 
 def run(seed: int) -> History:
-    """Run the history of a seed."""
     return run_plan(draw(seed))
 
 
 def run_plan(plan: Plan) -> History:
-    """Run the history of a plan."""
     heard: list[str] = []
 
     def hear(level: str, entry: dict[str, Any]) -> None:
@@ -56,8 +54,6 @@ def run_plan(plan: Plan) -> History:
 
 
 class _History:
-    """One history under way."""
-
     def __init__(self, plan: Plan, heard: list[str]) -> None:
         self._plan = plan
         self._heard = heard
@@ -75,7 +71,6 @@ class _History:
         create_workspaces(world.database.tables, plan.workspaces)
 
     async def run(self) -> History:
-        """Run the history from its beginning to its end."""
         world = self._world
         async with trio.open_nursery() as nursery:
             world.nursery = nursery
@@ -110,7 +105,6 @@ class _History:
         await trio.sleep_until(plan.span_s)
 
     async def _calm_down(self) -> None:
-        """End all faults, and wait until everything has drained."""
         world = self._world
         world.calm = True
         world.tell(Quiet)

@@ -1,8 +1,7 @@
 """The process manager of a history: it restarts processes and carries out strikes.
 
-Some time after a process has ended, the keeper starts another for its part, unless one lives. Nodes with
-another number of parts belong to another parent. If a former parent's node loses its part to them, the
-keeper ends all of that parent's nodes in order.
+Nodes with another number of parts belong to another parent. If a former parent's node loses its part to
+them, the keeper ends all of that parent's nodes in order.
 """
 
 from functools import partial
@@ -60,7 +59,6 @@ class Keeper:
         return process
 
     def boot_missing(self) -> None:
-        """Start a process for each part that has none."""
         for number in range(self._parts):
             self._boot_unless_any(number, self._group)
 
@@ -78,11 +76,9 @@ class Keeper:
         return self._machines.belongs_on(process.part.number, self._working(), self._parts)
 
     def misplaced(self) -> list[str]:
-        """Return the parts that are on a wrong machine although everything is quiet."""
         return self._machines.misplaced(self._working())
 
     async def wait_none(self) -> None:
-        """Return once no process lives."""
         while self.living:
             self._none = trio.Event()
             await self._none.wait()
@@ -112,7 +108,6 @@ class Keeper:
     # --- strikes
 
     def strike(self, strike: Strike, process: Process | None) -> None:
-        """Carry out a strike, on `process` if the strike was aimed at one."""
         living = self.living
         if strike.kind == "away":
             self._faults.leave(strike.lasts_s)
@@ -168,8 +163,6 @@ class Keeper:
                 self._world.later(delay_s, begin)
 
     def _succeed(self, process: Process) -> None:
-        """Start another process for the part of a living one, unless the parent no longer restarts
-        nodes."""
         if process.group != self._group or self._world.calm or self._world.over:
             return
         if len(self.living) < self._parts + SPARE:

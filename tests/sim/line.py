@@ -1,7 +1,5 @@
-"""One process's connection to the simulated database: a statement can be late, be lost, or run and be
-reported as failed.
-
-A statement that was sent can still run after its process was killed.
+"""One process's connection to the simulated database. A statement that was sent can still run after its
+process was killed.
 """
 
 from collections.abc import Callable
@@ -26,8 +24,6 @@ IDLE_TRANSACTION_S = 30.0
 
 
 class _Statement:
-    """A statement under way, and the task that waits for it."""
-
     def __init__(
         self, line: "Line", name: str, work: Callable[[], Any], fate: Fate, *, writes: bool
     ) -> None:
@@ -43,7 +39,6 @@ class _Statement:
         line.world.under_way += writes
 
     def run(self) -> None:
-        """Run the statement in the database, as its fate says."""
         line, fate = self._line, self._fate
         if not self._left:
             self._end()
@@ -63,7 +58,6 @@ class _Statement:
         self._reply()
 
     def _end(self) -> None:
-        """Note that the database is done with this statement."""
         self._line.world.under_way -= self._writes
 
     def _do(self) -> None:
@@ -77,8 +71,7 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Run the statement again when the transaction that blocks it has ended. The database ends that
-        transaction after `patience_s`, or after its idle limit."""
+        """The database ends the blocking transaction after `patience_s`, or after its idle limit."""
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S
@@ -97,7 +90,6 @@ class _Statement:
             self.answer()
 
     def answer(self) -> None:
-        """Give the answer to its process, if the process lives."""
         process = self._line.process
         if process.dead:
             if self._refused is not None:  # the process was ending in order when it was killed
@@ -128,7 +120,6 @@ class Line:
         self.faults = faults
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Run a statement, as `Gateway.call` says."""
         self.faults.count("call", self.process)
         if statement == "settle":
             self.faults.count("settle", self.process)

@@ -1,7 +1,7 @@
 """Links between nodes: they carry a request to the node that has its workspace, and its answer back.
 
-The relay is the real `api.door.elsewhere`. Bytes arrive in order, late or never. A link that breaks loses
-its bytes. A node can be cut off from others, and either node can stall.
+The relay is the real `api.door.elsewhere`. Bytes arrive in order, late or never. A link that breaks
+loses its bytes.
 """
 
 from collections import deque
@@ -59,7 +59,6 @@ class End:
         return AF_UNIX
 
     def is_readable(self) -> bool:
-        """Return True if a read would not wait."""
         return bool(self._come) or self._ended
 
     def shutdown(self, how: int) -> None:
@@ -69,18 +68,16 @@ class End:
         self.other.come(None)
 
     def close(self) -> None:
-        """Send nothing more; the other end learns of it."""
         if not self._closed:
             self._closed = True
             self.link.send(self, None)
 
     async def aclose(self) -> None:
-        """Close this end."""
         self.close()
         await trio.lowlevel.checkpoint()
 
     async def send_all(self, data: bytes) -> None:
-        """Send bytes. Raises BrokenResourceError if the link has ended."""
+        """Raises BrokenResourceError if the link has ended."""
         await self.process.awake()
         if self._closed or self._ended:
             raise trio.BrokenResourceError("the link has ended")
@@ -89,7 +86,6 @@ class End:
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, most: int) -> bytes:
-        """Return received bytes, or none at the end of the link."""
         while True:
             await self.process.awake()
             if self._come:
@@ -106,7 +102,7 @@ class End:
             await self._news.wait()
 
     def come(self, data: bytes | None) -> None:
-        """Receive bytes. None: no more will come."""
+        """None: no more bytes will come."""
         if data is None:
             self._ended = True
         elif not self._ended:
@@ -124,7 +120,6 @@ class Link:
         self.near.other, self.far.other = self.far, self.near
 
     def send(self, end: End, data: bytes | None) -> None:
-        """Send bytes to the other end, behind all bytes sent before."""
         links, to = self._links, end.other
         now = trio.current_time()
         to.last_at = max(now + links.way_s(), to.last_at)
@@ -137,7 +132,7 @@ class Link:
             links.world.later(to.last_at - now, self.break_off)
 
     def _deliver(self, to: End) -> None:
-        """Deliver the next bytes to an end. A cut delays them, or loses them and breaks the link."""
+        """A cut delays them, or loses them and breaks the link."""
         if self._lost:
             return
         left_s = self._links.cut_s(to.process, to.other.process)
@@ -150,7 +145,6 @@ class Link:
             self._links.world.later(left_s, partial(self._deliver, to))
 
     def break_off(self) -> None:
-        """End the link for both nodes."""
         for end in (self.near, self.far):
             end.come(None)
 
@@ -168,7 +162,6 @@ class Links:
     # --- the way of bytes
 
     def way_s(self) -> float:
-        """Return the seconds that some bytes take."""
         way_s = self.chance.choice(WAY_S)
         if self._troubled and self.chance.random() < LATE_SHARE:
             way_s += self.chance.choice(LATE_S) * self.chance.random()
@@ -182,7 +175,7 @@ class Links:
         return self.chance.choice(("before", "after"))
 
     def release(self) -> Release | None:
-        """Return the release of a new node, or None if all nodes have the same release."""
+        """None: all nodes have the same release."""
         if not self.world.plan.releases:
             return None
         first = len(self.world.processes) < self.world.plan.nodes
@@ -193,13 +186,11 @@ class Links:
         return "links" in self.world.plan.faults and not self.world.calm
 
     def cut(self, one: "Process", other: "Process", lasts_s: float) -> None:
-        """Cut two nodes off from each other."""
         pair = frozenset({one.number, other.number})
         self._cut_until[pair] = max(self._cut_until.get(pair, 0.0), trio.current_time() + lasts_s)
         self.world.tell(Fault, "cut", f"{one.number} {other.number}", lasts_s)
 
     def cut_s(self, one: "Process", other: "Process") -> float:
-        """Return the seconds for which two nodes are still cut off."""
         until = self._cut_until.get(frozenset({one.number, other.number}), 0.0)
         return 0.0 if self.world.calm else max(0.0, until - trio.current_time())
 
@@ -228,7 +219,7 @@ class Links:
         return cast(trio.SocketStream, link.near)
 
     async def _shake(self, link: Link, release: Release) -> None:
-        """Open a link with the handshake of a release. Raises ConnectionError."""
+        """Raises ConnectionError."""
         near, far = link.near.process, link.far.process
         try:
             await shake(release, cast(trio.abc.Stream, link.near), ("203.0.113.1", 40_000))
@@ -240,7 +231,7 @@ class Links:
             raise ConnectionResetError("the handshake failed") from error
 
     def part(self, process: "Process") -> None:
-        """Close the idle links of a node that ends in order. Only the next release says goodbye."""
+        """Close the idle links of a node that ends in order."""
         if process.release is None:
             return
         for link in self._links:
@@ -258,7 +249,6 @@ class Links:
             end.close()
 
     def _node(self, near: "Process", number: int) -> "Process | None":
-        """Return the newest node of a part with the same parent."""
         nodes = [
             each
             for each in self.world.processes
@@ -267,7 +257,7 @@ class Links:
         return nodes[-1] if nodes else None
 
     def died(self, process: "Process") -> None:
-        """End the links of an ended process. Bytes that it sent can still arrive."""
+        """Bytes that it sent can still arrive."""
         for link in [
             each for each in self._links if process in (each.near.process, each.far.process)
         ]:
@@ -277,7 +267,6 @@ class Links:
                     end.close()
 
     async def _serve(self, end: End) -> None:
-        """Answer the requests of a link, one after another."""
         come = b""
         release = end.process.release
         with suppress(trio.BrokenResourceError, LinkError):
@@ -304,7 +293,7 @@ class Links:
         return end.close()
 
     async def _accept(self, end: End) -> None:
-        """Accept the other node's handshake, of either release. Raises LinkError."""
+        """Raises LinkError."""
         end.busy = True
         try:
             await accept(cast(trio.abc.Stream, end), KEYS)

@@ -38,11 +38,10 @@ class Machines:
         return self._names[-1]
 
     def belongs_on(self, number: int, living: Iterable["Process"], parts: int) -> str | None:
-        """Return the machine that a part belongs on, or None if none can work for it."""
+        """None: no machine can work for the part."""
         return placement(places_of(self._rows(living, parts), parts)).get(number)
 
     def place(self, number: int, living: Iterable["Process"], parts: int) -> str:
-        """Return the machine on which a part begins to work."""
         return self.belongs_on(number, living, parts) or self._names[0]
 
     def _rows(self, living: Iterable["Process"], parts: int) -> Iterator[NodeRow]:
@@ -70,7 +69,7 @@ class Machines:
         )
 
     def strike(self, kind: str) -> str | None:
-        """Let a machine join, be drained, be undrained or be lost. Return a lost machine's name."""
+        """Return a lost machine's name."""
         left = [name for name in self._names if name not in self._drained]
         if kind == "join" and len(self._names) < MOST:
             self._world.tell(Fault, kind, self._begin())

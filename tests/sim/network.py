@@ -64,7 +64,6 @@ class Flight:
         self.arrived = self.ended = self.lost = False
 
     def arrive(self) -> None:
-        """Let the request reach its receiver, unless its sender died before the request had left."""
         network, process = self._network, self._process
         if self.lost or self.ended:
             return
@@ -104,7 +103,6 @@ class Flight:
             world.later(wait_s, lambda: self.reply(reception))
 
     def reply(self, reception: Reception) -> None:
-        """Deliver the answer to the process, if it still lives."""
         process = self._process
         if self.ended:
             return
@@ -147,7 +145,7 @@ class Flight:
         )
 
     def die(self, *, lost: bool) -> None:
-        """Note that the process has died. The request is `lost` if it had not left yet."""
+        """`lost`: the request had not left yet."""
         if not self.arrived:
             self.lost = lost
             if lost:
@@ -166,12 +164,10 @@ class Network:
         self._numbers = 0
 
     def next_number(self) -> int:
-        """Return the number of a request that arrived."""
         self._numbers += 1
         return self._numbers
 
     def way_s(self) -> float:
-        """Return how long one way takes, in seconds."""
         return self._chance.random() * LONGEST_WAY_S
 
     def send(
@@ -181,7 +177,7 @@ class Network:
         done: Callable[[Outcome], None],
         waited_s: float,
     ) -> None:
-        """Send an attempt of a process. `waited_s`: how long it has waited for its token."""
+        """`waited_s`: how long it has waited for its token."""
         if process.dead:
             return
         destination, event = transmission.destination, transmission.delivery.event
@@ -197,7 +193,7 @@ class Network:
         process.faults.count("send", process)
 
     def died(self, process: "Process") -> None:
-        """Note that a process has ended. Some of its requests had not left yet, and are lost."""
+        """Some requests of an ended process had not left yet, and are lost."""
         for flight in [each for each, owner in self.flights.items() if owner is process]:
             flight.die(lost=self._chance.random() < 0.5)
 
@@ -228,5 +224,4 @@ class Network:
 
 
 def secret_of(key: bytes) -> str:
-    """Return a key as the receiver knows it."""
     return "whsec_" + base64.b64encode(key).decode()

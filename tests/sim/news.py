@@ -21,12 +21,10 @@ class News:
         self._lost = True
 
     def hear(self, kind: str, identifier: str) -> None:
-        """Take a notification."""
         self._heard[kind, identifier] = None
         self._wake.set()
 
     def lose(self) -> None:
-        """Lose the connection, with all notifications that are not yet read."""
         self._lost = True
         self._heard.clear()
         self._wake.set()

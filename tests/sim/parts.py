@@ -64,7 +64,6 @@ class StallingDispatcher(Dispatcher):
         return self._passed_s
 
     def enqueue(self, actor: Turn) -> None:
-        """Queue an actor for a turn, later if the process is behind or stalls."""
         wait_s = 0.0
         if self._busy and not self._process.world.calm:
             wait_s = self._chance.choice(BEHIND_S) * self._chance.random()
@@ -85,14 +84,12 @@ class StallingDispatcher(Dispatcher):
             super().enqueue(actor)
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` at once for `actor`, unless the process is behind or stalls."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False
         return process.dead or super().try_inline(actor, part, about)
 
     async def wait_idle(self) -> None:
-        """Wait until no actor waits for a turn. Time passes meanwhile."""
         while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
 
@@ -108,7 +105,6 @@ FOR_GOOD = frozenset({"put"})
 
 
 def break_hand_overs(process: "Process") -> None:
-    """Wrap the calls between two modules, so that they raise when the plan says so."""
     for part, names in HAND_OVERS:
         owner = getattr(process, part)
         for name in names:
@@ -136,20 +132,15 @@ def crashing(process: "Process") -> type[DestinationMachine]:
     """Return a machine class that raises when the plan says so."""
 
     class CrashingFastPath(FastPath):
-        """A fast path that can raise."""
-
         __slots__ = ("destination",)
         destination: str
 
         def begin(self, delivery: Delivery, now: float) -> None:
-            """Begin, or raise."""
             if process.turn_crashes(self.destination):
                 raise PlannedCrash
             super().begin(delivery, now)
 
     class CrashingMachine(DestinationMachine):
-        """A machine that can raise in each turn."""
-
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             path = CrashingFastPath(self._backlog, self._counters, self.in_flight)
@@ -157,19 +148,17 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             self.fast_path = path
 
         def commands(self, now: float, may_send: int) -> Commands:
-            """Decide, or raise."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             return super().commands(now, may_send)
 
         def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-            """Judge an outcome, or raise. Like `committed`, this can be called outside of a turn."""
+            """Like `committed`, this can be called outside of a turn."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             super().judged(delivery, outcome, now)
 
         def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
-            """Take settlements, or raise."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             return super().committed(settlements, now)

@@ -31,8 +31,7 @@ ALONE = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"
 def with_patience(
     chance: Random, plan: "Plan", make_strike: Callable[[str, str, float, float], "Strike"]
 ) -> "Plan":
-    """Return a plan. In some histories, destinations get a limit on the time for which they can fail.
-    Plans with slow processes (`busy`) are returned unchanged."""
+    """Plans with slow processes (`busy`) are returned unchanged."""
     if plan.busy or chance.random() >= SHARE:
         return plan
     if chance.random() >= ASLEEP:

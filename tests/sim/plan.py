@@ -147,8 +147,6 @@ class Strike(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True):
-    """The engine's bounds."""
-
     group_events: int = 1_000
     intake_events: int = 20_000
     actor_deliveries: int = 4_096
@@ -160,8 +158,6 @@ class Bounds(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The plan of a whole history."""
-
     seed: int
     faults: frozenset[str]
     span_s: float
@@ -185,7 +181,6 @@ def stream(seed: int, name: str) -> Random:
 
 
 def draw(seed: int) -> Plan:
-    """Return the plan of a seed."""
     chance = stream(seed, "plan")
     faults = _some(chance, FAULTS)
     wanted = _some(chance, WISHES)
@@ -355,8 +350,7 @@ def _wishes(
 def _strikes(
     chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
 ) -> tuple[Strike, ...]:
-    """Return the strikes. With `aim`, a random source, some kills fall just before a group of outcomes is
-    written."""
+    """With `aim`, a random source, some kills fall just before a group of outcomes is written."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():
@@ -378,7 +372,6 @@ def _strikes(
 
 
 def _breaks(chance: Random) -> tuple[Strike, ...]:
-    """Return the strikes that make calls between two modules raise."""
     if chance.random() >= BREAK_SHARE:
         return ()
     numbers = [

@@ -79,8 +79,9 @@ HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.compositio
 
 
 class Process:
-    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group` is the number of
-    its parent. Each process of a parent works for a part of the database."""
+    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group` is the number
+    of its parent.
+    """
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class Process:
         self._scope = trio.CancelScope()
         self._opened = trio.Event()
         self._told = False  # it was told to end in order
-        self._ending = trio.CancelScope()  # the scope of its orderly end
+        self._ending = trio.CancelScope()
         self._build()
 
     def _build(self) -> None:
@@ -303,7 +304,6 @@ class Process:
         await self.stop(LAST_REQUESTS_S + FLUSH_S)
 
     async def run(self) -> None:
-        """Live until killed, stopped, or given up."""
         why = "stopped"
         with self._scope:
             try:
@@ -364,7 +364,6 @@ class Process:
                 return
 
     def kill(self) -> None:
-        """Kill it now, between two steps."""
         if self.dead:
             return
         self._end()
@@ -413,11 +412,9 @@ class Process:
 
     @property
     def stalled(self) -> bool:
-        """True while it stalls."""
         return not self.dead and trio.current_time() < self.stalled_until
 
     def stall(self, lasts_s: float) -> None:
-        """Stall it, while everything else continues."""
         if self.dead:
             return
         if not self.stalled:
@@ -427,7 +424,6 @@ class Process:
         self.world.later(lasts_s, self._go_on)
 
     def wake(self) -> None:
-        """End its stall at once."""
         self.stalled_until = trio.current_time()
         self._go_on()
 
@@ -447,7 +443,6 @@ class Process:
             await trio.sleep_forever()
 
     def turn_crashes(self, destination: str) -> bool:
-        """Return whether this turn of an actor crashes."""
         self.faults.count("turn", self)
         if not self.crash_next or self.dead:
             return False
@@ -457,7 +452,8 @@ class Process:
 
     def breaks(self, name: str, *, after: bool) -> str | None:
         """Return `before` or `after` if a call between two modules must raise before or after its work,
-        else None. If not `after`, the call must not raise after its work."""
+        else None.
+        """
         self.faults.count("pass", self)
         if not self.break_next or self.dead:
             return None
@@ -469,11 +465,10 @@ class Process:
         return self.world.chance(f"break {name}").choice(("before", "after" if after else "before"))
 
     def wall(self) -> float:
-        """Return the time of its wall clock."""
         return self.world.now() + self.clock_s + self.drift_s
 
     def drift(self, to_s: float) -> None:
-        """Let the process's wall clock jump. The process notices this at its next look at the clock."""
+        """The process notices this at its next look at the clock."""
         self.drift_s = to_s
         self.world.tell(Fault, "drift", str(self.number), to_s)
         self.world.later(LOOK_EVERY_S, self._look_at_clock)
@@ -494,7 +489,6 @@ class Process:
     # --- what it sends
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt: `engine.ports.Sender`."""
         self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:

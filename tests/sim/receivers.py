@@ -28,7 +28,7 @@ class Reception(Struct):
 
 
 class Receivers:
-    """All receivers. A destination's URL contains the number of its receiver."""
+    """All receivers, numbered in the URLs of their destinations."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -57,8 +57,9 @@ class Receivers:
         }
 
     def refuses(self, destination: Destination, token: str, attempt: tuple[int, str, int]) -> bool:
-        """Return True if a receiver answers a request with 401 because of a revoked token. An attempt
-        (process, delivery, number) is refused at most once."""
+        """Return True if a receiver answers with 401 because of a revoked token, at most once for an
+        attempt.
+        """
         number = int(destination.target.path.rsplit(b"/", 1)[1])
         if not token or self._world.calm or not self._world.plan.destinations[number].revokes:
             return False
@@ -70,7 +71,6 @@ class Receivers:
         return True
 
     def receive(self, destination: Destination, delivery: str) -> Reception:
-        """Answer a request."""
         number = int(destination.target.path.rsplit(b"/", 1)[1])
         self._seen[number] = self._seen.get(number, 0) + 1
         if self._world.calm:

@@ -27,14 +27,11 @@ UPGRADED = 0.3  # share of the first nodes that have the next release; 0.7 of la
 
 
 class Release(StrEnum):
-    """A release."""
-
     FORMER = "former"
     NEXT = "next"
 
 
 def drawn(chance: Random, *, first: bool) -> Release:
-    """Return the release of a new node: mostly the former one at first, mostly the next one later."""
     return Release.NEXT if (chance.random() < UPGRADED) == first else Release.FORMER
 
 
@@ -54,7 +51,6 @@ async def shake(release: Release, link: trio.abc.Stream, client: Address) -> Non
 
 
 def written(release: Release | None, status: int, body: bytes) -> bytes:
-    """Return an answer in a release's form."""
     if release is not Release.NEXT:
         return b"HTTP/1.1 %d OK\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
     chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""

@@ -1,5 +1,6 @@
-"""The plan of a history with several nodes, drawn from its seed. It is a plan of `tests.sim.plan`, spread
-over several workspaces, with faults between nodes. Each node works for a part of the workspaces."""
+"""The plan of a history with several nodes, drawn from its seed. It is a plan of `tests.sim.plan`,
+spread over several workspaces, with faults between nodes.
+"""
 
 from collections.abc import Sequence
 from random import Random
@@ -89,7 +90,7 @@ def _spread(
 def _posts(
     chance: Random, drawn: Sequence[Post], places: Sequence[int], scale: float
 ) -> tuple[Post, ...]:
-    """Return the posts, each with an environment. A repeated post keeps its environment."""
+    """A repeated post keeps its environment."""
     found: dict[object, int] = {}
     posts = []
     for post in drawn:
@@ -119,7 +120,6 @@ def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Str
 
 
 def _moves(chance: Random, span_s: float) -> tuple[Strike, ...]:
-    """Return the strikes on machines."""
     return tuple(
         Strike(chance.choice(MOVES), "time", chance.uniform(1, span_s), 0.0)
         for _ in range(chance.randint(2, MOVES_MOST))

@@ -50,8 +50,7 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
 
 
 def _without(plan: Plan, name: str) -> Iterator[Plan]:
-    """Yield plans with fewer items in the list `name`: without a half of it, then without a quarter, and
-    so on down to single items."""
+    """Leave out a half of the list `name`, then a quarter, and so on down to single items."""
     things = getattr(plan, name)
     size = (len(things) + 1) // 2
     while size and things:

@@ -32,7 +32,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARK = re.compile(r"\bm\d+\b")
 _REQUEST = re.compile(r"\brequest (\d+)")
 _ALWAYS = (Booted, Ready, Killed, Ended, Quiet)
-FAULTS_SHOWN = 40  # the first faults are enough
+FAULTS_SHOWN = 40
 
 
 class Names:
@@ -58,12 +58,10 @@ class Names:
             self._short[identifier] = f"{kind} {number}"
 
     def put(self, text: str) -> str:
-        """Return a text with short names for the ids in it."""
         return _ID.sub(lambda found: f"<{self._short.get(found[0], found[0])}>", text)
 
 
 def story(history: History, breaches: Sequence[str]) -> str:
-    """Return the story of the breaches."""
     names = Names(history)
     about = _concerned(history, breaches)
     begin = history.facts[0].at
@@ -105,7 +103,6 @@ def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
 
 
 def _words(fact: AnyFact) -> list[str]:
-    """Return the ids, marks and requests that a fact is about."""
     if isinstance(fact, Posted | Relayed | Answered | Asked | Told):
         return [f"request {fact.request}"]
     if isinstance(fact, Configured):
@@ -120,7 +117,6 @@ def _words(fact: AnyFact) -> list[str]:
 
 
 def _line(fact: AnyFact) -> str:
-    """Return a fact as one line."""
     if isinstance(fact, Posted):
         items = ", ".join(
             " ".join(filter(None, (item.mark, item.type, item.customer, item.key)))

@@ -58,27 +58,22 @@ class Telling:
     def boot(
         self, at: float, process: int = 1, clock_s: float = 0.0, part: int = 0, parts: int = 1
     ) -> None:
-        """A process starts, and is ready a tenth of a second later."""
         self.clocks[process] = clock_s
         booted = Booted(NOW + at, process, clock_s, part, parts)
         self.tell(booted, Ready(NOW + at + 0.1, process))
 
     def kill(self, at: float, process: int = 1) -> None:
-        """A process is killed."""
         self.tell(Killed(NOW + at, process))
 
     def fault(self, at: float, kind: str) -> None:
-        """A fault happens."""
         self.tell(Fault(NOW + at, kind))
 
     def tell(self, *facts: AnyFact) -> None:
-        """Add facts."""
         self.facts += facts
 
     # --- configuration
 
     def destination(self, at: float, name: str = "d1", **changes: Any) -> None:
-        """A version of a destination is committed."""
         self._version += 1
         known: dict[str, Any] = {
             "status": "ACTIVE", "ordering": "NONE", "schedule_s": (1, 5), "concurrency": 2,
@@ -87,7 +82,6 @@ class Telling:
         self.tell(Configured(NOW + at, name, 1, version, **(known | changes)))
 
     def rule(self, at: float, name: str = "r1", destination: str = "d1", **changes: Any) -> None:
-        """A version of a rule is committed."""
         known: dict[str, Any] = {"types": ("*",)}
         self.tell(Ruled(NOW + at, name, 1, destination, **(known | changes)))
 
@@ -102,8 +96,9 @@ class Telling:
         relayed: int | None = None,
         **fields: Any,
     ) -> list[str]:
-        """A request with an event per mark is posted and answered. `relayed` is the process to which it
-        is relayed. Each accepted event exists afterwards, with its mark as its id."""
+        """`relayed` is the process to which the request is relayed. Each accepted event exists
+        afterwards, with its mark as its id.
+        """
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()
@@ -117,12 +112,10 @@ class Telling:
         return list(marks)
 
     def event(self, mark: str, **changes: Any) -> None:
-        """An event exists."""
         row = EventRow(mark, 1, "order.created", mark, None)
         self.events[mark] = structs.replace(row, **changes)
 
     def delivery(self, event: str, destination: str = "d1", **changes: Any) -> str:
-        """A delivery exists, PENDING unless a test says otherwise."""
         self._seq += 1
         identifier = f"{event}-{destination}"
         known: dict[str, Any] = {
@@ -136,7 +129,6 @@ class Telling:
         return row.id
 
     def change(self, delivery: str, **changes: Any) -> None:
-        """A delivery's row has these other values."""
         self.deliveries[delivery] = structs.replace(self.deliveries[delivery], **changes)
 
     # --- attempts
@@ -155,8 +147,6 @@ class Telling:
         retry_after_s: float | None = None,
         **changes: Any,
     ) -> None:
-        """A request arrives and is answered. Its outcome becomes durable, unless `recorded` is
-        False."""
         row = self.deliveries[delivery]
         number = row.attempts + 1 if number is None else number
         self._send += 1
@@ -181,14 +171,12 @@ class Telling:
             self.change(delivery, attempts=number)
 
     def die(self, delivery: str, at: float, **changes: Any) -> None:
-        """A delivery is dead."""
         known = {"status": "FAILED", "dlq_status": "IN_DLQ", "next_attempt_at": None}
         self.change(delivery, **(known | {"dead_lettered_at": NOW + at} | changes))
 
     # --- callers
 
     def ask(self, at: float, kind: str, answer: str = "done", **fields: Any) -> None:
-        """A caller asks for a change, and gets its answer a hundredth of a second later."""
         self._request += 1
         told: Sequence[str] = fields.pop("ids", ())
         self.tell(Asked(NOW + at, self._request, 1, kind, 1, **fields))
@@ -197,7 +185,6 @@ class Telling:
     # --- the end
 
     def history(self) -> History:
-        """Return all facts, in order of their instants."""
         facts = sorted(self.facts, key=lambda fact: fact.at)
         rows = Rows(
             tuple(self.events.values()), tuple(self.deliveries.values()), tuple(self.attempts),

@@ -10,7 +10,6 @@ ENVIRONMENTS_EACH = 3
 
 
 def workspace_of(environment: int) -> str:
-    """Return the workspace of an environment."""
     return _id((environment - 1) // ENVIRONMENTS_EACH + 1)
 
 
@@ -27,7 +26,6 @@ def caller_in(environment: int) -> tuple[Principal, int]:
 
 
 def create_workspaces(tables: Tables, count: int) -> None:
-    """Make `count` workspaces, each with three environments."""
     for number in range(1, count + 1):
         identifier = _id(number)
         create_workspace(

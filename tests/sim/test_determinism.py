@@ -19,7 +19,6 @@ SEVERAL = (1, 8, 24)
 
 
 def digests(hashes: str) -> list[str]:
-    """Return the digests that another process computes."""
     seeds = ",".join(map(str, SEEDS))
     code = (
         "import sys\n"

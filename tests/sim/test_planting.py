@@ -34,14 +34,12 @@ def purchase(till, coins, price):
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[ModuleType]:
-    """A module with the source `SOURCE`."""
     with opened(SOURCE, tmp_path) as module:
         yield module
 
 
 @contextmanager
 def opened(source: str, folder: Path) -> Iterator[ModuleType]:
-    """Make a module of a source, for the length of the block."""
     path = folder / "shop.py"
     path.write_text(source)
     module = ModuleType("shop")

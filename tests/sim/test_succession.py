@@ -22,8 +22,6 @@ AT_ONCE_S = 2 * SOON_S  # until a node that lost its connection, and nothing els
 
 @dataclass
 class SimulatedNode:
-    """The liveness and succession of a node."""
-
     id: str
     liveness: Liveness
     frozen_until: float = 0.0
@@ -35,8 +33,6 @@ class SimulatedNode:
 
 @dataclass
 class Database:
-    """The database's rows: beats, sessions, and the active node."""
-
     active: str | None = None
     beats: dict[str, int] = field(default_factory=dict)
     sessions: set[str] = field(default_factory=set)
@@ -78,7 +74,7 @@ class Cluster:
             self._start()
 
     def run(self) -> None:
-        """Play the history. Raises Broken."""
+        """Raises Broken."""
         for _ in range(STEPS):
             self._now += SOON_S
             self._mishap()
@@ -205,7 +201,6 @@ def test_no_working_node_is_succeeded_and_a_dead_one_is_soon() -> None:
 
 
 def caught(**broken: object) -> bool:
-    """Return whether a history notices that a rule is broken."""
     for seed in range(SEEDS):
         try:
             Cluster(seed, **broken).run()  # type: ignore[arg-type]  # each test names what it breaks

@@ -57,7 +57,6 @@ def torn(there: tuple[str, ...]) -> Telling:
 
 
 def not_answered(waited_s: float, killed_at: float | None = None) -> Telling:
-    """A caller gets no answer in the given time, and leaves."""
     telling = well()
     item = Item("c", "order.created")
     telling.tell(Posted(NOW + LATE + 20, 9, 1, 1, (item,)))
@@ -177,7 +176,6 @@ def announced(at: float) -> Telling:
 
 
 def switch_off(telling: Telling, at: float, status: str = "DISABLED", **settings: Any) -> None:
-    """A caller asks for a destination to be disabled, and it is."""
     telling.ask(at, "patch", "lost", of="d1", wanted=json.dumps({"status": status}))
     telling.destination(at, status=status, **settings)
 
@@ -206,7 +204,8 @@ def dead(attempts: int) -> Telling:
 
 def judged_late(crashed_at: float) -> Telling:
     """Two deliveries are attempted. The first attempt fails while the second one lasts long. Then the
-    schedule becomes shorter, and makes the first delivery dead. The actor crashes at a given time."""
+    schedule becomes shorter, and makes the first delivery dead.
+    """
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -226,7 +225,6 @@ def discarded(kind: str) -> Telling:
 
 
 def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = None) -> Telling:
-    """The first of two deliveries fails while the second succeeds."""
     telling = a_telling(ordering=ordering)
     for place, (mark, lane) in enumerate(zip("ab", lanes, strict=True)):
         telling.post(LATE + place, mark, customer=lane.removeprefix("c:"))
@@ -533,8 +531,9 @@ def impossible() -> Telling:
 def stopped(
     *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
 ) -> Telling:
-    """A process is told to end after an attempt. A successor repeats the attempt if it must. With
-    `hand_over_s`, the process hands over its part, and ends after this time."""
+    """A successor repeats the attempt if it must. With `hand_over_s`, the process hands over its part,
+    and ends after this time.
+    """
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)
@@ -552,8 +551,7 @@ def stopped(
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes several times when it judges an attempt's outcome. The delivery is quarantined. If
-    `again`, a caller then requeues the delivery. Later the process is told to end."""
+    """An actor crashes several times when it judges an attempt's outcome. The delivery is quarantined."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

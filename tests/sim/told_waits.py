@@ -12,13 +12,13 @@ LIFE_S = 30.0
 
 
 def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float = 0.1) -> None:
-    """A token is fetched. An empty `token`: the fetch failed."""
+    """An empty `token`: the fetch failed."""
     telling.tell(TokenAsked(NOW + at, number, 1, 0))
     telling.tell(TokenTold(NOW + at + lasts_s, number, token, LIFE_S if token else 0.0))
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """A token is fetched. Then a request with each of `tokens` comes, at intervals of `after_s`."""
+    """A request with each of `tokens` comes, at intervals of `after_s`."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):
@@ -41,7 +41,7 @@ def refused(*later: str, status: int = 200) -> Telling:
 
 
 def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> Telling:
-    """Tokens are fetched. Each item of `after_s` is the time between the beginnings of two fetches."""
+    """Each item of `after_s` is the time between the beginnings of two fetches."""
     telling = with_tokens()
     at = LATE + 10
     fetch(telling, 2, at, token, lasts_s)
@@ -88,7 +88,6 @@ def failing(disabled_after_s: float | None, patience_s: int | None = PATIENCE_S)
 
 
 def recovered_and_disabled() -> Telling:
-    """A destination that is disabled soon after a success."""
     telling = failing(PATIENCE_S + 5)
     [two] = events(telling, "b")
     telling.send(LATE + 60, two)

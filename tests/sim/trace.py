@@ -37,8 +37,6 @@ class Ready(Fact, frozen=True):
 
 
 class Killed(Fact, frozen=True):
-    """A process was killed between two steps."""
-
     process: int
 
 
@@ -135,8 +133,6 @@ class Told(Fact, frozen=True):
 
 
 class Configured(Fact, frozen=True):
-    """A destination has this version now."""
-
     destination: str
     environment: int
     version: int
@@ -152,8 +148,9 @@ class Configured(Fact, frozen=True):
 
 
 class Ruled(Fact, frozen=True):
-    """A routing rule has this version now. `live` is False if the rule was deleted or disabled. `only` is
-    the only customer whose events pass the rule's filter, or None if the rule has no filter."""
+    """`live` is False if the rule was deleted or disabled. `only` is the only customer whose events
+    pass the rule's filter, or None if the rule has no filter.
+    """
 
     rule: str
     environment: int
@@ -250,8 +247,6 @@ AnyFact = (
 
 
 class EventRow(Struct, frozen=True):
-    """An event that is durable."""
-
     id: str
     environment: int
     type: str
@@ -260,8 +255,6 @@ class EventRow(Struct, frozen=True):
 
 
 class DeliveryRow(Struct, frozen=True):
-    """A delivery that is durable, with its state at the end."""
-
     id: str
     environment: int
     event: str
@@ -282,8 +275,6 @@ class DeliveryRow(Struct, frozen=True):
 
 
 class AttemptRow(Struct, frozen=True):
-    """An attempt that is recorded."""
-
     delivery: str
     number: int
     started_at: float  # by the clock of the process that made it
@@ -293,8 +284,6 @@ class AttemptRow(Struct, frozen=True):
 
 
 class MinuteRow(Struct, frozen=True):
-    """A destination's counters of a minute."""
-
     destination: str
     minute: int
     attempts: int
@@ -305,8 +294,6 @@ class MinuteRow(Struct, frozen=True):
 
 
 class JobRow(Struct, frozen=True):
-    """A replay job."""
-
     id: str
     environment: int
     status: str
@@ -321,8 +308,6 @@ class JobRow(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """The database's rows at the end."""
-
     events: tuple[EventRow, ...]
     deliveries: tuple[DeliveryRow, ...]
     attempts: tuple[AttemptRow, ...]
@@ -344,5 +329,4 @@ class History(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The hash that two runs of a seed have in common."""
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()

@@ -1,8 +1,7 @@
 """A transaction of several statements: the rows that they write are locked, and invisible before its
 commit.
 
-A transaction belongs to the database. It ends with its commit, or when a statement that waits for its
-locks aborts it. Nothing here awaits.
+It ends with its commit, or when a statement that waits for its locks aborts it. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -32,11 +31,10 @@ class Transaction:
         self._waiting: list[Callable[[], None]] = []
 
     def write(self, work: Callable[[], None]) -> None:
-        """Add work that the commit does."""
         self._writes.append(work)
 
     def commit(self) -> None:
-        """Do all work that was added. Raises StoreAwayError if the transaction has ended."""
+        """Raises StoreAwayError if the transaction has ended."""
         self.require_open()
         for work in self._writes:
             work()
@@ -48,7 +46,6 @@ class Transaction:
             raise StoreAwayError("57P01 terminating connection due to administrator command")
 
     def end(self) -> None:
-        """End the transaction, and call everything that waits for that."""
         if not self.open:
             return
         self.open = False
@@ -57,5 +54,4 @@ class Transaction:
             each()
 
     def after(self, call: Callable[[], None]) -> None:
-        """Call something once the transaction has ended."""
         self._waiting.append(call)

@@ -43,7 +43,6 @@ class VirtualClock(trio.abc.Clock):
         """Do nothing: virtual time needs no start."""
 
     def current_time(self) -> float:
-        """Return the virtual instant in seconds."""
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -65,7 +64,6 @@ class VirtualClock(trio.abc.Clock):
 
 @contextmanager
 def _decided_by(seed: int) -> Iterator[None]:
-    """Let the seed decide in which order runnable tasks run."""
     module: Any = scheduler
     before = module._ALLOW_DETERMINISTIC_SCHEDULING, module._r
     module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = True, random.Random(f"{seed} order")
@@ -77,8 +75,6 @@ def _decided_by(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _heard_by(hear: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
-    """Take errors from the log instead of writing it."""
-
     def take(_: Any, level: str, entry: Any) -> Any:
         hear(level, entry)
         raise structlog.DropEvent
@@ -98,6 +94,6 @@ def _heard_by(hear: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
 def run_virtually(
     main: Callable[[], Awaitable[T]], seed: int, hear: Callable[[str, dict[str, Any]], None]
 ) -> T:
-    """Run `main` to its end under virtual time. `hear` gets each error that is logged."""
+    """`hear` gets each error that is logged."""
     with _decided_by(seed), _heard_by(hear):
         return trio.run(main, clock=VirtualClock())

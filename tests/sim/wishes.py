@@ -39,14 +39,12 @@ LOOKS = 500
 
 
 class Known(Struct, frozen=True):
-    """A destination, rule or job that a caller knows."""
-
     id: str
     environment: int
 
 
 class Wishes:
-    """All callers that do not post events. Owner of what they know."""
+    """Owner of what the callers know."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -57,7 +55,6 @@ class Wishes:
     # --- making destinations
 
     async def make(self, number: int, new: NewDestination) -> None:
-        """Make a destination with its rules."""
         document: dict[str, Any] = {
             "name": f"destination {number}",
             "url": f"http://receiver.example/{number}",
@@ -116,8 +113,7 @@ class Wishes:
         work: Callable[[Process], Awaitable[str]],
         of: str = "",
     ) -> str | None:
-        """Repeat a refused request, at most `TRIES` times. Return the result, or None if it was not
-        done."""
+        """Return the result, or None if the request was not done."""
         for _ in range(TRIES):
             answer, result = await self._ask(kind, environment, work, of=of, wanted=wanted)
             if answer == "done":
@@ -196,7 +192,6 @@ class Wishes:
         await self._ask("patch", of.environment, change, of=of.id, wanted=wanted)
 
     async def enable_all(self) -> None:
-        """Enable all destinations, as the last operator of a history does."""
         for of in list(self.destinations):
             await self._set(of, DestinationStatus.ACTIVE)
 
@@ -261,7 +256,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
-                """Cancel the delivery. Return its id if it was discarded before the answer."""
+                """Return its id if it was discarded before the answer."""
                 entry = await process.deliveries.cancel(
                     *caller_in(of.environment), identifier, None
                 )
@@ -270,8 +265,9 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Ask for a job that sends or cancels all waiting deliveries. Return False if this was not done,
-        by chance or because the history runs no jobs (it has no replays)."""
+        """Return False if this was not done, by chance or because the history runs no jobs (it has no
+        replays).
+        """
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
             return False
@@ -286,7 +282,6 @@ class Wishes:
         return True
 
     def _listed(self, of: Known) -> list[str]:
-        """Return the ids of a destination's deliveries that a list shows as PENDING or RETRYING."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -294,19 +289,16 @@ class Wishes:
         ]
 
     def _waiting(self, of: Known, chance: Random) -> list[str]:
-        """Return some of the listed ids."""
         listed = self._listed(of)
         return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
     async def _look_for_dead(self, of: Known) -> None:
-        """Watch the dead-letter queue until a delivery is in it."""
         for _ in range(LOOKS):
             if self._world.calm or self._dead(of):
                 return
             await trio.sleep(LOOK_S)
 
     def _dead(self, of: Known) -> list[str]:
-        """Return the ids in a list of the dead-letter queue."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -314,7 +306,6 @@ class Wishes:
         ]
 
     def _delivered(self, of: Known) -> tuple[str, ...]:
-        """Return the ids of a destination's deliveries that a list shows as DELIVERED."""
         return tuple(
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -367,7 +358,7 @@ class Wishes:
         wanted: str = "",
         deliveries: tuple[str, ...] = (),
     ) -> tuple[str, Any]:
-        """Ask a process, and note the answer. Return the answer and the result."""
+        """Return the answer and the result."""
         world = self._world
         process = await world.front(NOBODY_S)
         if process is None:

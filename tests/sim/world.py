@@ -63,11 +63,9 @@ class World:
 
     @property
     def passed_s(self) -> float:
-        """Seconds since the history began."""
         return trio.current_time()
 
     def chance(self, name: str) -> Random:
-        """Return the stream of that name."""
         found = self._streams.get(name)
         if found is None:
             found = self._streams[name] = stream(self.plan.seed, name)
@@ -80,22 +78,18 @@ class World:
     # --- what is seen
 
     def tell(self, fact: Callable[..., AnyFact], *values: Any, **fields: Any) -> None:
-        """Record a fact, with the present time."""
         self.facts.append(fact(self.now(), *values, **fields))
 
     def next_request(self) -> int:
-        """Return the number of a caller's request."""
         self._requests += 1
         return self._requests
 
     def report(self, error: Exception) -> None:
-        """Record an error that must never happen."""
         self.broken.append(f"{type(error).__name__}: {error}")
 
     # --- the processes
 
     def readied(self) -> None:
-        """Note that a process takes requests now."""
         self._readied.set()
         self._readied = trio.Event()
 
@@ -122,7 +116,6 @@ class World:
     # --- configuration, as it is committed
 
     def configured(self, record: DestinationRecord) -> None:
-        """Record a version of a destination, and notify all processes."""
         self.tell(
             Configured,
             record.id,
@@ -145,7 +138,6 @@ class World:
         self._notify("destination", record.id)
 
     def ruled(self, rule: RuleModel, live: bool) -> None:
-        """Record a version of a rule, or its end, and notify all processes."""
         prefix = ONLY.partition("%s")[0]
         only = None if rule.filter is None else rule.filter.removeprefix(prefix).rstrip('"')
         self.tell(

@@ -9,12 +9,11 @@ from tests.sim.oracle.sight import Request, Sight
 from tests.sim.trace import EventRow, Item
 
 OWN = "angarium."  # types of the service's own events, which nobody posts
-PATIENCE_S = 20.0  # a caller's; if its answer was made and then lost, it does not wait for so long
-TROUBLE_S = 60.0  # a fault that began so long before may last still
+PATIENCE_S = 20.0  # how long a caller waits; it gives up sooner if its answer was lost
+TROUBLE_S = 60.0  # a fault can last so long
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield each answer that the rows contradict."""
     rows: dict[tuple[int, str], list[EventRow]] = defaultdict(list)
     for row in sight.rows.events:
         rows[row.environment, row.mark].append(row)
@@ -73,8 +72,6 @@ def _answers(
 
 
 def _forgotten(sight: Sight, request: Request) -> bool:
-    """Return True if a caller got no answer, although the process that it asked and the process that
-    handled the request lived, and no fault excuses this."""
     process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
     if process is None or by is None or until - since < PATIENCE_S:

@@ -9,7 +9,6 @@ from tests.sim.oracle.sight import Sending, Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests that must not have come."""
     for sending in sight.sendings:
         yield from _one(sight, sending)
     for delivery, sendings in sight.of_delivery.items():

@@ -16,7 +16,6 @@ JITTER = 0.2  # share of a scheduled wait, either way
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield attempts that the schedule does not allow."""
     requeues = Requeues(sight)
     for row in sight.rows.deliveries:
         if row.origin == "INSPECTION":
@@ -49,7 +48,6 @@ def _recorded(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _really(sight: Sight, attempt: AttemptRow) -> Iterator[str]:
-    """Yield a recorded attempt whose answer no receiver gave."""
     if attempt.status is None and not attempt.success:
         return  # it may have reached no receiver
     makers = sight.maker(attempt)
@@ -66,8 +64,6 @@ def _versions(sight: Sight, destination: str) -> list[Configured]:
 
 
 def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
-    """Yield requests that came although their process had got a success, or a success was recorded, and
-    requests beyond the schedule."""
     won: dict[int, Sending] = {}
     for sending in arrivals:
         process = sending.arrived.process
@@ -96,7 +92,6 @@ def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[s
 def _early(
     sight: Sight, row: DeliveryRow, arrivals: list[Sending], times: list[tuple[float, float]]
 ) -> Iterator[str]:
-    """Compare each attempt with the recorded attempt of the next lower number."""
     makers = {attempt.number: sight.maker(attempt) for attempt in sight.attempts.get(row.id, [])}
     asked = asked_for(sight, row.id)
     start: int | None = 0  # attempts before the last requeue; None: not known
@@ -117,9 +112,9 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if clocks can have shortened the wait between two requests: a process between the
-    requests had a different clock, or the clock of one request's process was behind for a while. The next
-    process shortens a wait that seems too long."""
+    """Return True if clocks can have shortened the wait: a process shortens a wait that is too long by
+    its own clock.
+    """
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

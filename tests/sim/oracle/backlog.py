@@ -9,7 +9,6 @@ from tests.sim.oracle.sight import Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield destinations with unsettled deliveries and no row, or with a row and no such delivery."""
     unsettled = {
         row.destination
         for row in sight.rows.deliveries

@@ -25,7 +25,7 @@ REST_PART = 0.75
 
 
 class Row(Struct):
-    """A series of failures. Once the circuit is open, also when it opened, and its failed probes."""
+    """A series of failures."""
 
     failures: int = 0
     deliveries: set[str] = set()
@@ -33,11 +33,10 @@ class Row(Struct):
     opened_at: float | None = None
     probes: int = 0
     probe_failed_at: float = 0.0
-    probing_until: float = 0.0  # the end of the last probe
+    probing_until: float = 0.0
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests that an open circuit must have held back."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations or len(sendings) < FAILURES:
             continue
@@ -90,15 +89,15 @@ def _ended(row: Row, sending: Sending, rest_s: float) -> None:
 def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
     assert row.opened_at is not None
     if sending.at <= row.opened_at + 2 * NETWORK_S:
-        return  # begun before the circuit opened
+        return
     if sending.at < row.probing_until - SOON_S:
         yield (
             f"delivery {sending.arrived.delivery} was sent to {destination}, while another probed "
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # Each failed probe doubles the wait. The first one does not count, because it may be an attempt that
-    # had begun before the circuit opened.
+    # The first failed probe does not double the wait: it can be an attempt from before the circuit
+    # opened.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

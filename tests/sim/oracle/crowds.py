@@ -10,7 +10,6 @@ ROUNDING = 1e-3  # tolerance, as a part of a request
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield destinations that got too many requests at once, or a second."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations:
             continue
@@ -22,8 +21,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """Yield times with too many requests in flight. A request counts while it waits for its token or its
-    answer."""
+    """A request counts while it waits for its token or its answer."""
     open_until: list[float] = []
     for sending in sorted(sendings, key=lambda each: each.at):
         open_until = [end for end in open_until if end > sending.at]
@@ -45,13 +43,13 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
 
 
 def _began(sendings: list[Sending], now: Sending) -> float:
-    """Return when the oldest request that is in flight at `now` began."""
     return min(each.at for each in sendings if each.at <= now.at and each.end >= now.at)
 
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """Yield each time at which requests exceed the rate. The token bucket holds one second's requests.
-    Requests can arrive closer together than they were sent."""
+    """The token bucket holds one second's requests. Requests can arrive closer together than they were
+    sent.
+    """
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

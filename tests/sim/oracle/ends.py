@@ -7,11 +7,10 @@ from tests.sim.oracle.crashes import judged_until
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sight
 from tests.sim.trace import Configured, DeliveryRow
 
-OWN = "angarium."  # types of the service's own events
+OWN = "angarium."
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield deliveries that have not ended, or that ended without a reason."""
     for row in sight.rows.deliveries:
         final = sight.final(row.destination)
         if final is None or row.origin == "INSPECTION":
@@ -28,8 +27,9 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Return True if a delivery belongs to a system event that the last process made while it ended. Only
-    a next process would send the delivery."""
+    """Only a next process would send a delivery of a system event that the last process made while it
+    ended.
+    """
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False

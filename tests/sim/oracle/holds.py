@@ -8,7 +8,6 @@ from tests.sim.trace import Configured
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield deliveries that were sent to a held destination."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations:
             continue
@@ -35,8 +34,6 @@ def _end(sending: Sending) -> float:
 
 
 def _still(sight: Sight, destination: str, met: Sending, sending: Sending) -> bool:
-    """Return True if the request began after the 410 (`met`), and no version of the destination was made
-    between them."""
     if sending.arrived.process != met.arrived.process or sending.at <= met.end + 2 * NETWORK_S:
         return False
     facts = [version.fact for version in sight.destinations[destination]]

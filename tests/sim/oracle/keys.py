@@ -11,7 +11,6 @@ DAY_S = 86_400.0
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield keys that made several events in a day, or were answered with different or wrong ids."""
     posts: dict[tuple[int, str], list[Request]] = defaultdict(list)
     for request in sight.requests:
         for key in {item.key for item in request.posted.items if item.key is not None}:
@@ -66,5 +65,4 @@ def expiries(sight: Sight, requests: list[Request]) -> int:
 
 
 def inf_is(at: float, otherwise: float) -> float:
-    """Return an instant, or another one if it is infinite."""
     return otherwise if at == float("inf") else at

@@ -52,5 +52,4 @@ def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
 
 
 def may_be_between(times: Sequence[tuple[float, float]], since: float, until: float) -> bool:
-    """Return True if a requeue is possible between two instants."""
     return any(asked <= until and told >= since for asked, told in times)

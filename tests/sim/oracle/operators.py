@@ -10,7 +10,6 @@ DURABLE_S = 120.0  # by then an attempt's end is recorded, however long the data
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield each broken promise."""
     requeues = Requeues(sight)
     for row in sight.rows.deliveries:
         times = requeues.times(row.id, row.destination, row.environment)
@@ -33,8 +32,6 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
-    """Yield attempts of a delivery after it was cancelled in flight, unless its process or actor
-    restarted, or a caller asked for another attempt after the cancellation."""
     process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
         row = sight.deliveries.get(delivery)
@@ -71,8 +68,6 @@ def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
 
 
 def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
-    """Yield deliveries that were surely in a dead-letter queue when a caller requeued the whole queue,
-    and are still in it."""
     final = sight.final(wish.asked.of)
     if final is None or final.status != "ACTIVE":
         return
@@ -89,8 +84,7 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
 
 
 def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
-    """Return True if a delivery died before an instant by every process's clock. It can have died after
-    its last attempt, because the schedule became shorter."""
+    """A delivery can die after its last attempt, because the schedule became shorter."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
         died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)

@@ -31,7 +31,6 @@ class Reign(Struct):
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield deliveries that overtook others."""
     requeues = Requeues(sight)
     by_destination: dict[str, list[DeliveryRow]] = defaultdict(list)
     for row in sight.rows.deliveries:
@@ -87,9 +86,9 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery. Requests from before a requeue do not count, because the
-    delivery's place in the lane at that time is not known. Requests of a process that does not own the
-    database do not count either."""
+    """Requests from before a requeue do not count, because the delivery's place in the lane at that
+    time is not known. Requests of a process that does not own the database do not count either.
+    """
     sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
@@ -138,12 +137,10 @@ def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues
 
 
 def _owned(sight: Sight, sending: Sending) -> bool:
-    """Return True if a sending's process surely still owned the database when the sending ended."""
     return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
 def _accepted_in_order(sight: Sight) -> Iterator[str]:
-    """Yield events out of order: after the answer to an accepted event, or within a batch."""
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
         if (

@@ -7,7 +7,6 @@ from tests.sim.oracle.sight import Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield attempts that a former owner recorded."""
     if len(sight.processes) < 2:
         return
     for rows in sight.attempts.values():

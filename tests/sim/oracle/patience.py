@@ -18,8 +18,6 @@ SURE_S = 1.0  # this long after an attempt's end, an actor has surely judged it
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield destinations that were disabled too early, and requests to destinations that had to be
-    disabled."""
     crashes = any(fault.kind in ("crash", "break") for fault in sight.faults)
     if len(sight.processes) > 1 or crashes:
         return
@@ -32,7 +30,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """Return True if the clock was set back. The time since an earlier failure can then seem shorter."""
+    """After the clock was set back, the time since an earlier failure can seem shorter."""
     return any(
         after < before
         for number in sight.processes
@@ -63,7 +61,6 @@ def _early(
 
 
 def _enabled_at(versions: list[Version], before: float) -> float:
-    """Return when a destination was made, or last enabled."""
     status, at = "", -inf
     for version in versions:
         fact = version.fact
@@ -75,8 +72,7 @@ def _enabled_at(versions: list[Version], before: float) -> float:
 
 
 def _asked(sight: Sight, version: Configured) -> bool:
-    """Return True if a caller may have asked to disable a destination at that time. A request without an
-    answer can take effect later."""
+    """A request without an answer can take effect later."""
     return any(
         wish.asked.kind == "patch"
         and wish.asked.of == version.destination
@@ -90,8 +86,7 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """Yield requests to a destination that had to be disabled, except for attempts that a caller asked
-    for. Only failures since the last success and the last change of the destination count."""
+    """Only failures since the last success and the last change of the destination count."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)

@@ -15,7 +15,6 @@ CAP_S = 60.0
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests that were sent before a Retry-After had passed."""
     for destination, sendings in sight.of_destination.items():
         asking = [each for each in sendings if _asks(each)]
         if not asking:

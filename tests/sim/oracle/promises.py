@@ -51,7 +51,7 @@ PROMISES: dict[str, Promise] = {
     "tokens": tokens.judge,
     "patience with failures": patience.judge,
 }
-MOST_OF_A_PROMISE = 20  # sentences about one promise; the first ones are enough
+MOST_OF_A_PROMISE = 20  # sentences about one promise
 
 
 def violations(history: History) -> list[str]:

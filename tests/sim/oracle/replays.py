@@ -13,7 +13,6 @@ UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield each breach by a job."""
     rows: dict[str, list[DeliveryRow]] = defaultdict(list)
     missing = {job.id for job in sight.rows.jobs if job.missing}
     yield from _doubled(sight, missing)
@@ -44,8 +43,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
-    """Yield second deliveries of an event to one destination, including those that jobs for missing
-    deliveries made. Other replays do not count."""
+    """Replays count only if a job for missing deliveries made them."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
@@ -58,8 +56,6 @@ def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
 def _ordered(
     sight: Sight, wish: Wish, jobs: list[JobRow | None], requeues: Requeues
 ) -> Iterator[str]:
-    """Yield deliveries that were sent after a job had cancelled all waiting deliveries, although a list
-    had shown them as waiting."""
     for job in jobs:
         if job is None:
             yield f"the job of {wish.asked.kind} was created, and is not there"
@@ -119,11 +115,8 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """Yield deliveries that a job for all deliveries of a destination did not replay, although a list had
-    shown them as delivered before.
-
-    A job selects by ids, which contain times, so nothing is judged if clocks jump. Nothing is judged at
-    archived destinations, whose deliveries are skipped.
+    """A job selects by ids, which contain times, so nothing is judged if clocks jump. Nothing is judged
+    at archived destinations, whose deliveries are skipped.
     """
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
@@ -151,14 +144,13 @@ def _is_no_dry_run(sight: Sight, job: JobRow) -> bool:
 
 
 def _failed(row: DeliveryRow) -> bool:
-    """Return True if a replay counts as failed: it died, and is not delivered since."""
+    """A requeued replay counts as failed until it is delivered."""
     waits = row.status in ("PENDING", "RETRYING")
     return row.status == "FAILED" or (waits and row.dlq_status == "RETRIED_FROM_DLQ")
 
 
 def _held(sight: Sight, job: JobRow) -> bool:
-    """Return True if a job may wait for a disabled destination. The job's destinations are not known, so
-    any disabled destination of the environment counts."""
+    """The job's destinations are not known, so any disabled destination of the environment counts."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

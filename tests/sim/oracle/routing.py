@@ -12,7 +12,6 @@ OWN = "angarium."
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield deliveries that are missing, doubled or invented."""
     first: dict[str, list[DeliveryRow]] = defaultdict(list)
     for row in sight.rows.deliveries:
         event = sight.events.get(row.event)
@@ -68,7 +67,6 @@ def _event(
 
 
 def _lane(item: Item) -> str | None:
-    """Return an event's lane: from its customer, else its correlation, else its source."""
     keys = (("c", item.customer), ("k", item.correlation_id), ("s", item.source))
     return next((f"{kind}:{key}" for kind, key in keys if key is not None), None)
 
@@ -103,7 +101,6 @@ def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[
 def _held(
     versions: list[Version], process: Process | None, since: float, until: float
 ) -> list[Configured | Ruled]:
-    """Return the versions that a process may have had at some instant of an interval."""
     found: list[Configured | Ruled] = []
     for number, version in enumerate(versions):
         if version.fact.at > until:

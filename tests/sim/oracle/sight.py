@@ -1,6 +1,5 @@
-"""A history as the oracle's checks need it: arrivals with their ends, owners by time, versions in force.
-
-This module judges nothing.
+"""A history as the oracle's checks need it: arrivals with their ends, owners by time, versions in
+force.
 """
 
 from collections import defaultdict
@@ -74,13 +73,11 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """The instant at which the request arrived. If it waited for a token, the instant at which it
-        would have arrived without this wait."""
+        """When the request arrived, or would have arrived without its wait for a token."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
     def end(self) -> float:
-        """The instant at which the receiver had finished the request."""
         return inf if self.replied is None else self.replied.at
 
     @property
@@ -90,13 +87,11 @@ class Sending(Struct):
 
     @property
     def good(self) -> bool:
-        """True if the receiver answered 2xx."""
         status = None if self.replied is None else self.replied.status
         return status is not None and 200 <= status < 300
 
     @property
     def gone(self) -> bool:
-        """True if the receiver answered 410."""
         return self.replied is not None and self.replied.status == 410
 
 
@@ -125,12 +120,10 @@ class Request(Struct):
 
     @property
     def answer(self) -> str:
-        """The answer as the caller knows it."""
         return "lost" if self.answered is None else self.answered.answer
 
     @property
     def end(self) -> float:
-        """The instant at which the caller got the answer."""
         return inf if self.answered is None else self.answered.at
 
     @property
@@ -142,7 +135,7 @@ class Request(Struct):
 
 
 class Wish(Struct):
-    """Another request of a caller, with its answer. `by`: as in `Request`."""
+    """Another request of a caller, with its answer."""
 
     asked: Asked
     by: int
@@ -150,12 +143,10 @@ class Wish(Struct):
 
     @property
     def answer(self) -> str:
-        """The answer as the caller knows it."""
         return "lost" if self.told is None else self.told.answer
 
     @property
     def end(self) -> float:
-        """The instant at which the caller got the answer."""
         return inf if self.told is None else self.told.at
 
 
@@ -285,7 +276,6 @@ class Sight:
             process.why = fact.why if isinstance(fact, Ended) else ""
 
     def _authors(self) -> None:
-        """Find the author of each version: the process that handled the caller's request for it."""
         for wish in self.wishes:
             if wish.answer != "done" or wish.asked.kind in WORK:
                 continue
@@ -301,7 +291,6 @@ class Sight:
                         version.author, version.known_at = wish.by, wish.end
 
     def _troubles(self) -> None:
-        """Note for each version how long faults may have kept a process from reading it."""
         clocks = "drift", "followed"  # their seconds are a drift, and not a span of time
         long = [each for each in self.faults if each.lasts_s and each.kind not in clocks]
         for versions in (*self.destinations.values(), *self.rules.values()):
@@ -312,8 +301,6 @@ class Sight:
                     for fault in long
                     if fault.at - UNHEARD_S <= at + UNHEARD_S and fault.at + fault.lasts_s >= at
                 )
-
-    # --- questions
 
     def reigned(self, sending: Sending) -> bool:
         """Return True if the process of a sending surely owned the database when the request arrived."""
@@ -350,7 +337,6 @@ class Sight:
         )
 
     def final(self, destination: str) -> Configured | None:
-        """Return a destination's last version."""
         versions = self.destinations.get(destination)
         if not versions:
             return None
@@ -359,7 +345,6 @@ class Sight:
         return fact
 
     def clock(self, process: int, at: float) -> float:
-        """Return what a process's clock says at an instant."""
         drift_s = 0.0
         for since, total_s in self.followed.get(process, ()):
             drift_s = total_s if since <= at else drift_s
@@ -371,8 +356,7 @@ class Sight:
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
-        """Return True if a sending can belong to an attempt that began at `started_at` by its process's
-        clock, which may have jumped before the request arrived."""
+        """`started_at` is by the process's clock, which may have jumped before the request arrived."""
         process = sending.arrived.process
         came_at = sending.arrived.at
         instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at

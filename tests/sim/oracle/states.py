@@ -16,7 +16,6 @@ BESIDE: dict[str, tuple[str | None, ...]] = {
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield rows in an impossible state."""
     for row in sight.rows.deliveries:
         if row.origin != "INSPECTION":
             for sentence in _row(row):

@@ -14,7 +14,6 @@ QUICK_HAND_OVER_S = 4.0  # a hand-over has a shorter grace time: the part's next
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield attempts that a stopped process began, and outcomes that it did not record."""
     handed_over = {fault.detail for fault in sight.faults if fault.kind == "hand over"}
     for fault in sight.faults:
         if fault.kind == "stop":

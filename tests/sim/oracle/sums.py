@@ -15,7 +15,6 @@ _HAIR_MS = 1e-3  # how far a float can be below a whole millisecond
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield the minutes whose counters differ."""
     real: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0] * len(COUNTS))
     for row in sight.rows.deliveries:
         if row.origin == "INSPECTION":

@@ -15,7 +15,6 @@ PAUSE_S = 1.0  # after a failed fetch
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests without a valid token, and fetches at a wrong time."""
     endpoints: dict[str, int] = {}
     for destination, versions in sight.destinations.items():
         for version in versions:
@@ -39,8 +38,6 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _refusals(sight: Sight) -> Iterator[str]:
-    """Yield wrong reactions to a 401: the attempt must continue with another token, and no later request
-    may have the refused one."""
     heard = [each for each in sight.refusals if each.heard]
     attempts = {(each.process, each.delivery, each.number): each.token for each in heard}
     refused: dict[tuple[int, str], float] = {}
