@@ -132,7 +132,7 @@ class Link:
             links.world.later(to.last_at - now, self.break_off)
 
     def _deliver(self, to: End) -> None:
-        """A cut delays them, or loses them and breaks the link."""
+        """A cut delays the bytes, or loses them and breaks the link."""
         if self._lost:
             return
         left_s = self._links.cut_s(to.process, to.other.process)
@@ -257,7 +257,7 @@ class Links:
         return nodes[-1] if nodes else None
 
     def died(self, process: "Process") -> None:
-        """Bytes that it sent can still arrive."""
+        """Bytes that the ended process sent can still arrive."""
         for link in [
             each for each in self._links if process in (each.near.process, each.far.process)
         ]:

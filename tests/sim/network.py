@@ -177,7 +177,7 @@ class Network:
         done: Callable[[Outcome], None],
         waited_s: float,
     ) -> None:
-        """`waited_s`: how long it has waited for its token."""
+        """`waited_s`: how long the attempt has waited for its token."""
         if process.dead:
             return
         destination, event = transmission.destination, transmission.delivery.event

@@ -94,9 +94,9 @@ class StallingDispatcher(Dispatcher):
             await trio.sleep(A_TURN_S)
 
 
-# Calls between two modules that can raise. A call can be repeated, because the second changes nothing.
-# The calls in `FOR_GOOD` cannot be repeated, so they raise only before their work. Appends to a queue or
-# heap (`enqueue`, `submit`, `call_at`) are left out, because they fail only without memory.
+# Calls between two modules that can raise. Most can be repeated, because the second call changes
+# nothing. The calls in `FOR_GOOD` cannot be repeated, so they raise only before their work. Appends to
+# a queue or heap (`enqueue`, `submit`, `call_at`) are left out: they fail only without memory.
 HAND_OVERS = (
     ("directory", ("arrived", "untold", "spare", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),

@@ -468,7 +468,7 @@ class Process:
         return self.world.now() + self.clock_s + self.drift_s
 
     def drift(self, to_s: float) -> None:
-        """The process notices this at its next look at the clock."""
+        """The process notices the jump at its next look at the clock."""
         self.drift_s = to_s
         self.world.tell(Fault, "drift", str(self.number), to_s)
         self.world.later(LOOK_EVERY_S, self._look_at_clock)

@@ -74,7 +74,7 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
 def _spread(
     chance: Random, drawn: Sequence[NewDestination], places: Sequence[int], scale: float
 ) -> tuple[NewDestination, ...]:
-    """Return the destinations, at least one in each environment of `places`."""
+    """At least one destination is in each environment of `places`."""
     some = [*drawn, *(chance.choice(drawn) for _ in places[len(drawn) :])]
     free = chance.sample(places, len(places))
     return tuple(

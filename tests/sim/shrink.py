@@ -35,8 +35,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield from _without(plan, name)
     if plan.bounds != Bounds():
         yield replace(plan, bounds=Bounds())
-    # Receivers are known by the numbers of their destinations. To keep the numbers, a destination that is
-    # left out stays in the plan but is never made.
+    # Receivers are known by the numbers of their destinations: a destination that is left out stays in
+    # the plan but is never made.
     for number, each in enumerate(plan.destinations):
         if each.at <= plan.span_s:
             never = replace(each, at=float("inf"))

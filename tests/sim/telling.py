@@ -48,7 +48,7 @@ class Telling:
         self.jobs: list[JobRow] = []
         self.leaves_after_s = 30.0  # how long an actor without work stays in memory
         self.backlog: list[str] = []
-        # the values of the counters, besides the rows
+        # counted besides the rows
         self.counted: list[tuple[str, float, str]] = []
         self.clocks: dict[int, float] = {}
         self._request = self._send = self._seq = self._version = 0

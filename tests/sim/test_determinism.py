@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 SEEDS = (5, 24, 73, 100, 102, 146, 165)
 
 
-# Seeds of histories with several nodes: links between nodes, and parts that nodes take from each other.
+# Seeds of histories with links between nodes, and with parts that nodes take from each other.
 SEVERAL = (1, 8, 24)
 
 

@@ -531,8 +531,8 @@ def impossible() -> Telling:
 def stopped(
     *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
 ) -> Telling:
-    """A successor repeats the attempt if it must. With `hand_over_s`, the process hands over its part,
-    and ends after this time.
+    """With `hand_over_s`, the process hands over its part, and ends after this time. `late`: it begins
+    an attempt after it was told to end.
     """
     telling = a_telling()
     one, two = events(telling, "a", "b")

@@ -23,8 +23,7 @@ IDLE_MOST = 3
 
 
 class VirtualClock(trio.abc.Clock):
-    """A clock that stands still while any task can run. When no task can run, it jumps to the next
-    deadline at once.
+    """A clock that stands still while any task can run.
 
     trio's own mock clock first sleeps, and reads the real time: each wake-up would cost twice as much.
     """

@@ -256,7 +256,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
-                """Return its id if it was discarded before the answer."""
+                """Return the delivery's id if it was discarded before the answer."""
                 entry = await process.deliveries.cancel(
                     *caller_in(of.environment), identifier, None
                 )
@@ -265,7 +265,7 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Return False if this was not done, by chance or because the history runs no jobs (it has no
+        """Return False if no job was created, by chance or because the history runs no jobs (it has no
         replays).
         """
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)

@@ -44,7 +44,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def twins(bridge: Bridge, few_looks: None) -> Twins:
-    """Both databases, empty."""
     return Twins(Simulated(Database(looks=LOOKS)), Postgres(bridge))
 
 
@@ -71,5 +70,4 @@ async def house(side: Side) -> House:
 
 @pytest.fixture
 async def narrow(few_looks: None, house: House) -> House:
-    """A house whose reads look at few rows."""
     return house

@@ -7,7 +7,7 @@ from engine.model.configuration import DestinationRecord
 
 
 def destination_record(identifier: str, **fields: Any) -> DestinationRecord:
-    """Return a destination. `environment` and `updated_at_ms` must be among `fields`."""
+    """`environment` and `updated_at_ms` must be among `fields`."""
     given: dict[str, Any] = {
         "id": identifier,
         "version": 1,

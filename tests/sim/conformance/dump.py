@@ -24,7 +24,7 @@ _EVENTS = """
            request_id, idempotency_key, encode(payload, 'hex') AS payload,
            encode(metadata, 'hex') AS metadata, encode(attachments, 'hex') AS attachments
     FROM events"""
-DELIVERY = (  # the names of a delivery's columns
+DELIVERY = (
     "environment", "id", "seq", "attempts", "schedule_start", "event", "destination", "queue", "kind",
     "origin", "priority", "status", "skipped", "event_type", "response_status", "trouble", "dlq",
     "category", "due_ms", "delivered_at_ms", "dead_lettered_at_ms", "updated_at_ms", "lane", "customer",
@@ -105,7 +105,6 @@ _ALL = (
 
 
 async def dump_of_postgres(pool: Pool) -> Dump:
-    """Return all rows of the real database."""
     row = await pool.fetch_row(_ALL, int(time.time() * 1000) - RECENT_MS)
     assert row is not None
     return {
@@ -114,7 +113,6 @@ async def dump_of_postgres(pool: Pool) -> Dump:
 
 
 def dump_of_tables(tables: Tables) -> Dump:
-    """Return all rows of the simulated database."""
     recent = int(time.time() * 1000) - RECENT_MS
     replays = tables.replays
     found: dict[str, Iterable[list[Any]]] = {

@@ -41,7 +41,6 @@ class House:
 
     @property
     def ports(self) -> Ports:
-        """The ports of the process that owns the database."""
         return self.side.ports
 
     async def built(self) -> "House":
@@ -57,7 +56,6 @@ class House:
         return self
 
     def audit(self, changes: bytes | None = None) -> AuditEntry:
-        """Return a new audit entry."""
         return AuditEntry(
             id=identity.other(),
             workspace=self.workspace,
@@ -71,18 +69,15 @@ class House:
         )
 
     def chunk_audit(self, counted: str | None = None, before: int = 0) -> ChunkAudit:
-        """Return an audit entry of a requeue or discard."""
         changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
         return ChunkAudit(self.audit(changes), counted, before)
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
-        """Return a destination."""
         return destination_record(
             identifier, **{"environment": ENVIRONMENT, "updated_at_ms": 5, **fields}
         )
 
     async def switch(self, identifier: str, status: DestinationStatus) -> DestinationRecord:
-        """Give a destination another status."""
         present = await self.ports.destinations.get(ENVIRONMENT, identifier)
         assert present is not None
         record = self.record(identifier, version=present.version + 1, status=status)
@@ -90,7 +85,7 @@ class House:
         return record
 
     async def accept(self, *events: Event, to: Sequence[str], **fields: Any) -> list[Delivery]:
-        """Accept events, each with a delivery to every destination. Return the deliveries in order."""
+        """Accept events, each with a delivery to every destination."""
         deliveries = [each for one in events for each in deliveries_of(one, *to, **fields)]
         accepted = await self.ports.intake.accept(intake_group(events, deliveries, dirty=list(to)))
         for seq, delivery in enumerate(deliveries, accepted.base):
@@ -98,15 +93,12 @@ class House:
         return deliveries
 
     async def waiting(self, count: int, to: str, **fields: Any) -> list[Delivery]:
-        """Return deliveries that wait."""
         return await self.accept(*[event(**fields) for _ in range(count)], to=[to])
 
     async def settle(self, *settlements: Settlement, **fields: Any) -> None:
-        """Write a group."""
         await self.ports.settle.settle(settle_group(settlements, **fields))
 
     async def dead(self, count: int, to: str, **fields: Any) -> list[Delivery]:
-        """Return deliveries that are in the dead-letter queue."""
         deliveries = await self.waiting(count, to, **fields)
         await self.settle(
             *[failure(each, DeliveryStatus.FAILED, started_at=self.past) for each in deliveries]
@@ -124,14 +116,11 @@ class House:
         return base, done
 
     def dirty(self, *destinations: str) -> list[DirtyDestination]:
-        """Return backlog rows to be written."""
         return [DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in destinations]
 
     async def row(self, of: Delivery) -> dict[str, Any]:
-        """Return a delivery's row."""
         (found,) = [row for row in await self.table("deliveries") if row[1] == of.id]
         return dict(zip(DELIVERY, found, strict=True))
 
     async def table(self, name: str) -> list[Any]:
-        """Return the rows of a table, as dumped."""
         return (await self.side.dump())[name]

@@ -71,8 +71,6 @@ class Side(Protocol):
 
 
 class Simulated:
-    """The simulated database, in memory."""
-
     name = "simulated"
     ports: Ports
 
@@ -83,7 +81,6 @@ class Simulated:
         self._stores: Stores | None = None
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process for a part."""
         self.former = self.ports if self._processes else None
         self._processes += 1
         stores = self._stores = self.database.connect(self._processes, Direct(), part)
@@ -104,7 +101,6 @@ class Simulated:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose a connection."""
         assert self._stores is not None
         stores = self._stores
         purposes: dict[str, SimulatedIntake | SimulatedSettle] = {
@@ -115,11 +111,9 @@ class Simulated:
         purposes[purpose].connection.connected = False
 
     async def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event and leave its deliveries."""
         self.database.remove_event(environment, event)
 
     async def dump(self) -> Dump:
-        """Return all rows."""
         return dump_of_tables(self.database.tables)
 
 
@@ -138,7 +132,6 @@ class Postgres:
         self._upkeep = bridge.connection(UPKEEP)
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process for a part."""
         bridge, ownership = self.bridge, Ownership(part=part)
         self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
@@ -163,17 +156,14 @@ class Postgres:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose a connection."""
         raw = self._hot[purpose]._raw
         if raw is not None:
             raw.terminate()
 
     async def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event and leave its deliveries."""
         await self.bridge.pool.fetch(
             "DELETE FROM events WHERE environment = $1 AND id = $2::uuid", environment, event
         )
 
     async def dump(self) -> Dump:
-        """Return all rows."""
         return await dump_of_postgres(self.bridge.pool)

@@ -15,7 +15,6 @@ ALL = list(DeliveryClass)
 async def read(
     house: House, after: int = 0, limit: int = 99, size: int = 1 << 20, **fields: Any
 ) -> ReadBack:
-    """Read the first destination's queue."""
     fields = {"ordered": False, **fields}
     return await house.ports.backlog.read_queue(
         ENVIRONMENT, house.a, ALL, after, limit, size, **fields
@@ -23,7 +22,6 @@ async def read(
 
 
 def seqs(deliveries: list[Delivery]) -> list[int]:
-    """Return the deliveries' seqs."""
     return [each.seq for each in deliveries]
 
 

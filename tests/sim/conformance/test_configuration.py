@@ -16,7 +16,6 @@ ALL = list(DestinationStatus)
 
 
 def rule_of(destination: str, **fields: Any) -> RuleModel:
-    """Return a rule."""
     identifier = identity.other()
     given: dict[str, Any] = {
         "id": identifier,

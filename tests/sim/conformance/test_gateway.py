@@ -36,7 +36,6 @@ class Failing:
         self.statements: list[str] = []
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Run `work` as the next word says."""
         self.statements.append(statement)
         fate = self.next.pop(0) if self.next else ""
         if fate == "contended":
@@ -51,7 +50,6 @@ class Failing:
 
 
 async def process(database: Database, number: int) -> tuple[Stores, Failing]:
-    """Return the stores of a process that owns the database, and their gateway."""
     gateway = Failing()
     stores = database.connect(number, gateway)
     await stores.take()

@@ -24,14 +24,12 @@ class Gap:
         self.reached, self.over = trio.Event(), trio.Event()
 
     async def halt(self) -> None:
-        """Wait until the test lets the group continue."""
         self.reached.set()
         await self.over.wait()
 
 
 @pytest.fixture
 def gap(side: Side, monkeypatch: pytest.MonkeyPatch) -> Gap:
-    """The gap in which the first group in parts halts."""
     made = Gap()
     run: Callable[..., Awaitable[Any]]
     if isinstance(side, Postgres):
@@ -58,7 +56,6 @@ def gap(side: Side, monkeypatch: pytest.MonkeyPatch) -> Gap:
 
 
 async def wait_held_up(side: Side) -> None:
-    """Return when a statement waits for a lock."""
     while True:
         if isinstance(side, Postgres):
             waiting = await side.bridge.pool.fetch_value(LOCK_WAITS)
@@ -170,7 +167,7 @@ async def test_an_epoch_is_renewed_after_the_parts_that_are_under_way(
 
 
 async def _checked(house: House) -> None:
-    """Check the intake, as its owner does, until a check gets the lock. It waits 100 ms at the most."""
+    """A check waits at most 100 ms for the lock."""
     while True:
         try:
             return await house.ports.intake.check()

@@ -24,14 +24,12 @@ WINDOW = 1 << 20
 
 
 async def delivered(house: House, count: int, to: str, **fields: Any) -> list[Delivery]:
-    """Return deliveries that were settled some time ago."""
     deliveries = await house.waiting(count, to, **fields)
     await house.settle(*[success(each, started_at=house.past) for each in deliveries])
     return deliveries
 
 
 async def create(house: House, at_most: int = 9, dry_run: bool = False, **fields: Any) -> ReplayJob:
-    """Create a job."""
     job = ReplayJob(
         id=identity.other(),
         environment=ENVIRONMENT,
@@ -47,7 +45,6 @@ async def create(house: House, at_most: int = 9, dry_run: bool = False, **fields
 
 
 async def begin(house: House, **fields: Any) -> ReplayJob:
-    """Create a job and count it."""
     job = await create(house, **fields)
     for leg in await legs_of(house, job):
         counted: Leg | None = leg
@@ -58,19 +55,16 @@ async def begin(house: House, **fields: Any) -> ReplayJob:
 
 
 async def now(house: House, job: ReplayJob) -> ReplayJob:
-    """Return the job's present version."""
     found = await house.ports.jobs.get(ENVIRONMENT, job.id)
     assert found is not None
     return found
 
 
 async def legs_of(house: House, job: ReplayJob) -> list[Leg]:
-    """Return a job's legs."""
     return await house.ports.replays.all_legs(job)
 
 
 def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk:
-    """Return a chunk of what was read."""
     replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
     given: dict[str, Any] = {"paced_until_ms": 8, "deliveries": replays, **fields}
     return Chunk(
@@ -82,7 +76,6 @@ def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk
 async def enqueue(
     house: House, chunk: Chunk, base: int = 0, *, again: bool = False
 ) -> list[str] | None:
-    """Write a chunk."""
     base = base or await house.ports.intake.draw()
     for seq, each in enumerate(chunk.deliveries, base):
         each.seq = seq

@@ -43,7 +43,6 @@ async def test_both_databases_agree_on_who_may_write(twins: Twins, seed: int) ->
 
 
 def written(by: str) -> Call:
-    """Return a small statement that needs the right to write."""
     one = event()
 
     async def write(ports: Ports) -> None:
@@ -56,5 +55,4 @@ def written(by: str) -> Call:
 
 
 async def owns(twins: Twins, pair: Pair) -> bool:
-    """Return True if a process can write on both sides."""
     return not isinstance(await twins.compared("owner", written("intake"), pair.ports), Refused)

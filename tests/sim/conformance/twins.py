@@ -38,29 +38,25 @@ class Twins:
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Both sides."""
         return self.simulated, self.postgres
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Let another process take a part over."""
         self.calls.append(f"take over {part.number} of {part.of}")
         for side in self.sides:
             await side.take(part)
 
     def lose(self, purpose: str) -> None:
-        """Lose the connections of a purpose."""
         self.calls.append(f"lose {purpose}")
         for side in self.sides:
             side.lose(purpose)
 
     async def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event."""
         self.calls.append(f"remove event {event}")
         for side in self.sides:
             await side.remove_event(environment, event)
 
     async def call(self, named: str, call: Call) -> Any:
-        """Make a call on both. Return the outcome, which must be equal: Refused if both refused."""
+        """Return the outcome, which must be equal on both sides: Refused if both refused."""
         return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
@@ -69,7 +65,6 @@ class Twins:
         return await self.compared(f"former: {named}", call, ports) if ports else None
 
     async def compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
-        """Make a call by each side's ports. Return the outcome, which must be equal."""
         self.calls.append(named)
         simulated, real = [await _outcome(call, each) for each in ports]
         assert _comparable(simulated) == _comparable(real), self._story(simulated, real)
@@ -78,13 +73,12 @@ class Twins:
         return simulated
 
     async def _align(self) -> None:
-        """Let both draw the same seq next. A refused call may have drawn one on one side only."""
+        """A refused call can have drawn a seq on one side only."""
         tables = self.simulated.database.tables
         rows = await self.postgres.bridge.pool.fetch(_ALIGN, tables.groups)
         tables.groups = rows[0][0]
 
     async def compare(self) -> None:
-        """Compare all rows."""
         simulated, real = await self.simulated.dump(), await self.postgres.dump()
         for table, rows in real.items():
             differing = [row for row in rows if row not in simulated[table]]

@@ -45,8 +45,6 @@ CLASSES = (DeliveryClass.CRITICAL, DeliveryClass.HIGH, DeliveryClass.STANDARD)
 
 
 class World:
-    """The state of the walk."""
-
     def __init__(self, twins: Twins, seed: int, now_ms: int) -> None:
         self.twins = twins
         self.random = Random(seed)
@@ -58,11 +56,9 @@ class World:
 
     @property
     def tables(self) -> Tables:
-        """The simulated rows."""
         return self.twins.simulated.database.tables
 
     async def begin(self) -> None:
-        """Make a workspace and its destinations."""
         workspace, audit = WorkspaceModel(self.workspace, "walk", "free"), self.audit("workspace")
         await self.twins.take()
         tenant = await self.twins.call(
@@ -73,7 +69,6 @@ class World:
             await self.make_destination()
 
     async def make_destination(self) -> None:
-        """Add a destination, if there is room."""
         record, audit = self.record(self.identity.other()), self.audit("destination")
         made = await self.twins.call(
             "create destination", lambda ports: ports.destinations.create(record, 3, audit)
@@ -82,12 +77,10 @@ class World:
             self.destinations.append(record.id)
 
     def tick(self) -> int:
-        """Let time pass; return the new time."""
         self.now_ms += self.random.randrange(1, 5_000)
         return self.now_ms
 
     def audit(self, kind: str, changes: bytes | None = None) -> AuditEntry:
-        """Return an audit entry."""
         return AuditEntry(
             id=self.identity.other(),
             workspace=self.workspace,
@@ -101,12 +94,10 @@ class World:
         )
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
-        """Return a destination."""
         own = {"environment": self.environment, "updated_at_ms": self.now_ms}
         return destination_record(identifier, **{**own, **fields})
 
     def dirty(self, destinations: list[str]) -> list[DirtyDestination]:
-        """Return the backlog rows of destinations that get work."""
         return [DirtyDestination(self.environment, each, shard_of(each)) for each in destinations]
 
     def some_rows(self, most: int, *, dead: bool = False) -> list[StoredDelivery]:
@@ -134,7 +125,6 @@ class World:
 
 
 def event(world: World) -> Event:
-    """Return an event of the walk."""
     random = world.random
     one = Event(
         world.identity.event(),
@@ -152,7 +142,6 @@ def event(world: World) -> Event:
 
 
 def deliveries_of(world: World, of: Event) -> list[Delivery]:
-    """Return the deliveries of an event."""
     random = world.random
     to = random.sample(world.destinations, random.randrange(len(world.destinations) + 1))
     return [
@@ -170,7 +159,7 @@ def deliveries_of(world: World, of: Event) -> list[Delivery]:
 
 
 async def accept(world: World) -> None:
-    """Accept a group. Some events have idempotency keys, some groups are nonsense."""
+    """Some events have idempotency keys, some groups are nonsense."""
     random = world.random
     events = [event(world) for _ in range(random.randrange(1, 4))]
     nonsense = random.random() < 0.03 and bool(world.tables.events)
@@ -222,7 +211,6 @@ async def accept(world: World) -> None:
 
 
 async def forget(world: World) -> None:
-    """Forget backlog rows, needed or not."""
     chosen = world.random.sample(world.destinations, 1)
     if world.random.random() < 0.3:
         places = [(world.environment, each) for each in chosen]
@@ -230,7 +218,6 @@ async def forget(world: World) -> None:
 
 
 async def holders(world: World) -> None:
-    """Ask which events hold these keys."""
     await world.twins.call(
         "holders", lambda ports: ports.claims.holders(world.environment, KEYS, world.now_ms)
     )
@@ -297,7 +284,6 @@ def settlement(world: World, row: StoredDelivery) -> Settlement:
 
 
 async def settle(world: World) -> None:
-    """Settle some deliveries, with marks and snapshots."""
     random = world.random
     group = settle_group(world, [settlement(world, row) for row in world.some_rows(4)])
     if random.random() < 0.05 and group.settlements:
@@ -312,7 +298,6 @@ async def settle(world: World) -> None:
 
 
 def settle_group(world: World, settlements: list[Settlement]) -> SettleGroup:
-    """Return a group as the recorder builds it, with random marks and snapshots."""
     random, tables = world.random, world.tables
     marks, snapshots = [], []
     for destination in world.destinations:
@@ -353,7 +338,6 @@ async def former_owner(world: World) -> None:
 
 
 def chunk_audit(world: World, counted: bool) -> ChunkAudit:
-    """Return an audit entry, which counts deliveries or does not."""
     if not counted:
         return ChunkAudit(world.audit("dlq", b'{"dlqStatus":{}}'))
     entry = world.audit("dlq", b'{"retried":{"from":0,"to":0}}')
@@ -361,7 +345,6 @@ def chunk_audit(world: World, counted: bool) -> ChunkAudit:
 
 
 async def requeue(world: World) -> None:
-    """Requeue some dead deliveries."""
     base = await world.twins.call("draw", lambda ports: ports.intake.draw())
     if isinstance(base, Refused):
         return
@@ -380,7 +363,6 @@ async def requeue(world: World) -> None:
 
 
 async def discard(world: World) -> None:
-    """Discard some dead deliveries."""
     ids = [row.id for row in world.some_rows(3, dead=True)]
     by = chunk_audit(world, world.random.random() < 0.5)
 

@@ -10,7 +10,6 @@ from tests.sim.conformance.walk import LANES, TYPES, World
 
 
 async def read_queue(world: World) -> None:
-    """Read a stretch, of any shape."""
     random = world.random
     seqs = sorted({row.seq for row in world.tables.deliveries.values()})
     lanes = [each for each in LANES if each is not None]
@@ -68,7 +67,6 @@ async def read_rest(world: World) -> None:
 
 
 async def read_dead(world: World) -> None:
-    """Look through the dead-letter queue."""
     random = world.random
     rows = [row for row in world.tables.deliveries.values() if row.dead]
     some = [row.id for row in rows[:3]]
@@ -90,7 +88,7 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change a destination. Sometimes the last one is archived and another one is created after it."""
+    """Sometimes the last destination is archived, and another one is created after it."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]
@@ -108,7 +106,6 @@ async def reconfigure(world: World) -> None:
 
 
 async def lose_event(world: World) -> None:
-    """Remove the event of a settled delivery."""
     rows = [row for row in world.tables.deliveries.values() if row.updated_at_ms is not None]
     if rows and world.random.random() < 0.2:
         await world.twins.remove_event(world.environment, world.random.choice(rows).event)

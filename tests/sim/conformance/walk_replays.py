@@ -13,7 +13,6 @@ from tests.sim.conformance.walk import TYPES, World
 
 
 async def create(world: World) -> None:
-    """Create a job, of any selection."""
     random = world.random
     named = [row.id for row in world.some_rows(5)]
     selection = random.choice(
@@ -54,7 +53,6 @@ async def create(world: World) -> None:
 
 
 async def cancel(world: World) -> None:
-    """Cancel a job."""
     job = await chosen(world)
     if job is not None and world.random.random() < 0.2:
         audit, now = world.audit("replay_job"), world.tick()
@@ -64,7 +62,7 @@ async def cancel(world: World) -> None:
 
 
 async def pace(world: World) -> None:
-    """Give a job another rate. Sometimes another caller has already done so."""
+    """Sometimes another caller has already changed the rate."""
     job = await chosen(world)
     if job is None:
         return
@@ -74,7 +72,6 @@ async def pace(world: World) -> None:
 
 
 async def read(world: World) -> None:
-    """Read jobs as callers do."""
     environment, status = world.environment, world.random.choice((None, *ReplayStatus))
     statuses = None if status is None else (status,)
     await world.twins.call(
@@ -122,7 +119,6 @@ async def step(world: World) -> None:
 
 
 async def count(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Count the leg's next originals, and end the counting if all are counted."""
     if world.random.random() < 0.1:
         leg = replace(leg, counted=shifted(leg.counted, 1))
     await world.twins.call("count", lambda ports: ports.replays.count(job, leg))
@@ -133,7 +129,6 @@ async def count(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def order(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read waiting deliveries and their states, and record the next step."""
     random = world.random
     limit = random.choice((1, 3, 100))
     found = await world.twins.call(
@@ -150,7 +145,6 @@ async def order(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read events, and find those for which a destination has no delivery."""
     until = world.random.choice((None, job.id))
     heads = await world.twins.call(
         "heads", lambda ports: ports.replays.heads(job, leg.cursor, until)
@@ -165,7 +159,6 @@ async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read the leg's next originals. Enqueue them, pass over them, or give up the leg."""
     random = world.random
     if job.mode is ReplayMode.MISSING:
         await look_for_missing(world, job, leg)
@@ -194,12 +187,10 @@ async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 def bare(chunk: Chunk) -> Chunk:
-    """Return a chunk without its deliveries."""
     return replace(chunk, deliveries=[])
 
 
 def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str | None) -> Chunk:
-    """Make a chunk of a stretch. By chance, park one of its lanes."""
     random = world.random
     replays = [replay_of(each, world.identity.other(), job) for each in stretch.originals]
     parks: dict[str, str] = {}
@@ -226,13 +217,11 @@ def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str
 
 
 async def turn(world: World, job: ReplayJob) -> None:
-    """Pause or resume a job."""
     before, after = world.random.sample((ReplayStatus.RUNNING, ReplayStatus.PAUSED), 2)
     await world.twins.call("turn", lambda ports: ports.replays.turn(job, before, after))
 
 
 async def end(world: World, job: ReplayJob) -> None:
-    """End a job, or pause it."""
     now = world.tick()
     fate = world.random.random()
     if fate < 0.7:

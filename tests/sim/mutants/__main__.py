@@ -15,7 +15,7 @@ from tests.sim.mutants.hunt import ENDLESS, hunted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the mutants and print a table. Return 1 if a mutant survives."""
+    """Return 1 if a mutant survives."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.sim.mutants", description="Hunt planted bugs."
     )

@@ -34,7 +34,6 @@ class Catch(Struct, frozen=True):
 
 
 def planned(seed: int, *, nodes: bool) -> Plan:
-    """Return the plan of a seed: with one node, or with several."""
     return draw_several(seed) if nodes else draw(seed)
 
 
@@ -90,8 +89,7 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
 
 
 def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
-    """Hunt a mutant in a worker process. The seeds that caught other mutants come first, then `seeds`
-    seeds from `first` on. Return the mutant's name and its catch."""
+    """The seeds that caught other mutants come first, then `seeds` seeds from `first` on."""
     name, often, first, seeds = work
     return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 

@@ -7,10 +7,8 @@ CAUGHT = Path(__file__).with_name("caught.json")
 
 
 def load() -> dict[str, int]:
-    """Return the seeds by the names of the mutants."""
     return dict(json.loads(CAUGHT.read_text())) if CAUGHT.exists() else {}
 
 
 def save(seeds: dict[str, int]) -> None:
-    """Keep these seeds."""
     CAUGHT.write_text(json.dumps(dict(sorted(seeds.items())), indent=2) + "\n")

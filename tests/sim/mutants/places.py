@@ -1,8 +1,8 @@
 """Places in a function. A place's description is a kind of syntax node, and names in this node.
 
-Examples: `if retry_after_s` is the `if` statement whose condition contains that name. `call leaves` is
-the call of `leaves`. `if _lines -add` is the `if` statement whose condition contains `_lines` but not
-`add`. If matching nodes are nested, the innermost one counts. Exactly one place must match.
+Examples: `if retry_after_s` is the `if` statement whose condition contains that name. `if _lines -add`
+is the `if` statement whose condition contains `_lines` but not `add`. If matching nodes are nested, the
+innermost one counts. Exactly one place must match.
 """
 
 import ast
@@ -43,13 +43,11 @@ class Place(Struct):
     at: int | None
 
     def get(self) -> ast.AST:
-        """Return what is at the place."""
         held: Any = getattr(self.node, self.field)
         found: ast.AST = held if self.at is None else held[self.at]
         return found
 
     def replace(self, new: list[ast.stmt]) -> None:
-        """Put new code at the place."""
         there, value = self.get(), expression(new)
         if value is not None and isinstance(there, ast.If | ast.While):
             return Place(there, "test", None).replace(new)
@@ -86,12 +84,11 @@ def places(tree: ast.AST, words: str) -> list[Place]:
 
 
 def parsed(words: str) -> list[ast.stmt]:
-    """Return the statements of some code; empty code is `pass`."""
+    """Empty code is `pass`."""
     return ast.parse(words or "pass").body
 
 
 def expression(code: list[ast.stmt]) -> ast.expr | None:
-    """Return the expression if the code is a single expression, otherwise None."""
     return code[0].value if len(code) == 1 and isinstance(code[0], ast.Expr) else None
 
 
@@ -109,8 +106,9 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """Return True if a node has this kind and these names. The first name of a call must be in the called
-    expression. A node that is assigned to never matches."""
+    """The first name of a call must be in the called expression. A node that is assigned to never
+    matches.
+    """
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):

@@ -1,7 +1,6 @@
 """The planting of a bug: a function of the engine is compiled again with other code at a place.
 
-The place must exist exactly once, otherwise the planting fails with an error. A place does not quote
-source, so it is still found after reformatting or a move within the module.
+A place does not quote source, so it is still found after reformatting or a move within the module.
 """
 
 import ast
@@ -62,7 +61,6 @@ class Mutant(Struct, frozen=True):
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """Plant the bug for the length of the block."""
         points: dict[Point, list[Edit]] = {}
         for edit in self.edits:
             points.setdefault(edit.point(), []).append(edit)
@@ -75,7 +73,7 @@ class Mutant(Struct, frozen=True):
 def mutant(
     name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str = "", nodes: bool = False
 ) -> Mutant:
-    """Return a mutant. `needs`: words, separated by spaces."""
+    """`needs`: words, separated by spaces."""
     found = tuple(Edit(*each) for each in edits)
     return Mutant(name, bug, found, frozenset(needs.split()), nodes)
 
@@ -125,7 +123,6 @@ def _places(words: str, point: Point) -> list[Place]:
 
 
 def _function(owner: Owner, name: str) -> FunctionType | None:
-    """Return the written function of that name, if there is one."""
     found = inspect.getattr_static(owner, name, None)
     found = found.fget if isinstance(found, property) else found
     found = found.__func__ if isinstance(found, staticmethod) else found
@@ -141,7 +138,6 @@ def _known(function: FunctionType, name: str) -> bool:
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
-    """Yield the global names that a function uses."""
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield from (

@@ -62,8 +62,9 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
-    """Return the destination's versions that may have made a delivery dead: those at the end of its last
-    attempt if it died then, otherwise also later versions."""
+    """Return the destination's versions that may have made a delivery dead. If it died at the end of
+    its last attempt, only the versions at that time count.
+    """
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

@@ -48,9 +48,9 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key may have expired between its first and last post: once for each day between
-    the earliest and the latest time that any of the processes' clocks showed. Clocks can jump, and a
-    request can be tried again by a process whose clock is days ahead."""
+    """Return how often a key may have expired between its posts: the days between the earliest and the
+    latest time of the processes' clocks. A process whose clock is days ahead can try a request again.
+    """
     clocks: list[float] = []
     for request in requests:
         for number in (*request.tried, request.by):

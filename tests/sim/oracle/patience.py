@@ -1,8 +1,8 @@
 """Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. No
 other destination is disabled by itself, except after a 410.
 
-Only histories of one process without crashes are judged, because an actor that replaces another one does
-not know state that was not written. The true time counts, even if the clock was set.
+Only histories of one process without crashes are judged, because an actor that replaces another one
+does not know state that was not written.
 """
 
 from collections.abc import Iterator

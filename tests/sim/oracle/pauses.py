@@ -1,8 +1,8 @@
 """A Retry-After on 429 and 503 holds the whole destination: no attempt begins before it has passed.
 
-It is capped at the schedule's longest delay (60 s without one). Only requests of the process that heard
-it are judged, since a killed process may not have recorded it. Nothing is judged after a change of the
-configuration, which can shorten it.
+It is capped at the schedule's longest delay (60 s without one). Only requests of the process that got
+it are judged: a killed process may not have recorded it. Nothing is judged after a change of the
+configuration, which can shorten the pause.
 """
 
 from bisect import bisect_right

@@ -72,7 +72,7 @@ def _lane(item: Item) -> str | None:
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
-    """Return True if an event surely went to a destination, and True if it possibly did."""
+    """Return whether an event surely went to a destination, and whether it possibly did."""
     process = sight.processes.get(request.by)
     since = request.posted.at
     until = request.begun_by if process is None else min(request.begun_by, process.ended_at)

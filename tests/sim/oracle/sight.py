@@ -33,7 +33,7 @@ from tests.sim.trace import (
 )
 
 NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
-UNHEARD_S = 30.0  # by then processes know a version of another one, or whose author got no answer
+UNHEARD_S = 30.0  # so long after a commit, every process knows the version
 # Requests that do not change a destination.
 WORK = ("requeue", "discard", "replay", "cancel", "hasten", "withdraw", "cancel all", "retry all")
 SOON_S = 0.002  # instants in rows are whole milliseconds

@@ -26,7 +26,6 @@ class SimulatedBacklog:
         self._examined = examined
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return all destinations with unsettled deliveries."""
         wanted = frozenset(shards)
 
         def work() -> list[BacklogRow]:
@@ -40,8 +39,6 @@ class SimulatedBacklog:
         return await self._pool.read("backlog", work)
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Return destinations that are due, earliest first."""
-
         def work() -> list[BacklogRow]:
             due = [
                 (row.due_ms, place, row.low_seq)
@@ -71,7 +68,6 @@ class SimulatedBacklog:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read a stretch of the queue."""
         wanted = WAITING if ordered else _PENDING
         skipping = frozenset(skip_lanes) if only_lane is None else frozenset()
         classes = tuple(classes)
@@ -123,8 +119,6 @@ class SimulatedBacklog:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """Return RETRYING deliveries that are due, earliest first."""
-
         def work() -> list[Delivery]:
             due = [
                 (row.due_ms, row.id, row)
@@ -139,8 +133,6 @@ class SimulatedBacklog:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Return the lowest seq and the earliest attempt of the RETRYING deliveries."""
-
         def work() -> tuple[int | None, int | None]:
             rows = self._retrying(environment, destination)
             seqs = [row.seq for row in rows]
@@ -150,8 +142,6 @@ class SimulatedBacklog:
         return await self._pool.read("first retry", work)
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """Return the number of waiting deliveries."""
-
         def work() -> int:
             shelf = self._tables.shelf(environment, destination)
             queue = shelf.queue(list(DeliveryClass), from_seq - 1)
@@ -161,8 +151,6 @@ class SimulatedBacklog:
         return await self._pool.read("count waiting", work)
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """Return the highest committed seq of each class."""
-
         def work() -> dict[int, int]:
             shelf = self._tables.shelf(environment, destination)
             last = {int(each): shelf.last(each) for each in DeliveryClass}
@@ -171,8 +159,6 @@ class SimulatedBacklog:
         return await self._pool.read("last seqs", work)
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """Return the deliveries IN_DLQ, oldest first."""
-
         def work() -> list[Delivery]:
             dead = self._tables.shelf(environment, destination).troubled(DeliveryTrouble.DEAD)
             return self._read(dead[:limit])
@@ -182,8 +168,6 @@ class SimulatedBacklog:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Return the waiting deliveries among the given ids."""
-
         def work() -> list[Delivery]:
             rows = (self._tables.deliveries.get((environment, each)) for each in deliveries)
             return self._read(
@@ -197,8 +181,6 @@ class SimulatedBacklog:
         return await self._pool.read("read named", work)
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor."""
-
         def work() -> list[bytes | None]:
             return [self._tables.snapshots.get(each) for each in actors]
 

@@ -17,7 +17,7 @@ from tests.sim.store.tables import Tables
 
 
 def create_workspace(tables: Tables, workspace: WorkspaceModel, audit: AuditEntry) -> bool:
-    """Add a workspace with its three environments. Return False if the name is taken."""
+    """Return False if the name is taken."""
     if any(each.workspace.name == workspace.name for each in tables.tenants.values()):
         return False
     if workspace.id in tables.tenants:
@@ -43,14 +43,12 @@ class SimulatedTenants:
         self._pool = pool
 
     async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
-        """Add a workspace with its three environments. Return None if the name is taken."""
         work = partial(create_workspace, self._tables, workspace, audit)
         if not await self._pool.write("create workspace", work):
             return None
         return await self.get(workspace.id)
 
     async def get(self, workspace: str) -> Tenant | None:
-        """Return a workspace by its id."""
         return await self._pool.read("workspace", partial(self._tables.tenants.get, workspace))
 
 
@@ -58,7 +56,6 @@ class NoKeys:
     """The part of `engine.control.ports.KeyStore` that the loader uses: there are no keys."""
 
     async def get(self, key: str) -> KeyRecord | None:
-        """Return None."""
         del key
         return None
 
@@ -67,7 +64,6 @@ class NoSchemas:
     """The part of `engine.schemas.records.SchemaStore` that the loader uses: there are no schemas."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
-        """Return None."""
         del schema
         return None
 
@@ -76,7 +72,6 @@ class DefaultSettings:
     """The part of `engine.control.ports.SettingsStore` that the loader uses: no settings are stored."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
-        """Return the default settings."""
         return WorkspaceSettings(workspace=workspace)
 
 
@@ -84,7 +79,6 @@ class SilentCustomers:
     """The part of `engine.control.ports.CustomerStore` that the loader uses: no account has settings."""
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return None."""
         del account
         return None
 
@@ -132,7 +126,6 @@ class SimulatedClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of the keys that are held."""
         wanted = list(keys)
 
         def work() -> dict[str, Claimed]:

@@ -27,7 +27,6 @@ class Ownership:
     def __init__(
         self, tables: Tables, process: int, gateway: Gateway, part: WorkerPart = WHOLE
     ) -> None:
-        """`part` is the part of the database that this process owns."""
         self._rights = tables.rights
         self.part = part
         self._gateway = gateway
@@ -45,12 +44,10 @@ class Ownership:
         return self.intake_epoch
 
     def took(self, epoch: int) -> None:
-        """Note that this process owns the part."""
         self.intake_epoch = self.settle_epoch = self._highest = epoch
         self.taken = True
 
     async def renew_intake(self) -> None:
-        """Take a new epoch for the intake's writes, on any of its connections."""
         if self.taken:
             async with self._renewing:
                 await self._renew_intake()
@@ -70,7 +67,6 @@ class Ownership:
         self.intake_epoch = epoch
 
     async def renew_settle(self) -> None:
-        """Take a new epoch for the recorder's writes."""
         if not self.taken:
             return
         self._highest += 1
@@ -104,11 +100,10 @@ class HotConnection:
 
     @property
     def epoch(self) -> int:
-        """The epoch that this connection's next statement must carry."""
         return self.ownership.intake_epoch if self._intake else self.ownership.settle_epoch
 
     async def ensure(self) -> None:
-        """Connect if the connection is lost. Raises StoreAwayError and OwnershipLostError."""
+        """Raises StoreAwayError and OwnershipLostError."""
         if self.connected:
             return
         try:
@@ -125,7 +120,7 @@ class HotConnection:
         self.connects += 1
 
     async def write(self, statement: str, work: Callable[[int, int], T]) -> T:
-        """Run a statement with the right to write: `work` gets and checks process and epoch."""
+        """`work` gets and checks process and epoch."""
 
         async def run(process: int, epoch: int) -> T:
             return await self.run(statement, partial(work, process, epoch))
@@ -147,7 +142,7 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Begin a transaction. The statements in it must commit it; otherwise it is rolled back."""
+        """The statements in the transaction must commit it; otherwise it is rolled back."""
         begun = self._begun = Transaction()
         try:
             yield begun
@@ -157,7 +152,6 @@ class HotConnection:
                 self._begun = None
 
     async def run(self, statement: str, work: Callable[[], T], *, writes: bool = True) -> T:
-        """Run a statement on this connection."""
         try:
             return await self._gateway.call(statement, work, writes=writes)
         # after a cancellation the statement can still run
@@ -173,11 +167,10 @@ class Pool:
         self._gateway = gateway
 
     async def read(self, statement: str, work: Callable[[], T]) -> T:
-        """Run a statement that only reads."""
         return await self._gateway.call(statement, work, writes=False)
 
     async def write(self, statement: str, work: Callable[[], T]) -> T:
-        """Run a statement that writes. If it lost a race, run it again, at most `TRIES` times."""
+        """A write that lost a race runs again, at most `TRIES` times in all."""
         for _ in range(TRIES - 1):
             try:
                 return await self._gateway.call(statement, work, writes=True)

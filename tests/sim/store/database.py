@@ -55,7 +55,6 @@ class Stores:
     log: SimulatedLog
 
     async def take(self) -> int:
-        """Take the database over by a statement; return the epoch."""
         return await self.ownership.take()
 
 
@@ -102,5 +101,5 @@ class Database:
         self.tables.events.pop((environment, event), None)
 
     def rows(self, mark: Callable[[bytes], str] = mark_of) -> Rows:
-        """Return the rows at the end. `mark` reads the mark in an event's payload."""
+        """`mark` reads the mark in an event's payload."""
         return ending(self.tables, mark)

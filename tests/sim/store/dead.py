@@ -29,8 +29,6 @@ class SimulatedDeadLetters:
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return a part of the queue."""
-
         def work() -> DeadStretch:
             examined = self._stretch(environment, which, after, self._examined)
             passing = [row for row in examined if _passes(row, which)]
@@ -45,8 +43,6 @@ class SimulatedDeadLetters:
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count a part of the queue."""
-
         def work() -> DeadStretch:
             examined = self._stretch(environment, which, after, self._counted)
             matched = sum(_passes(row, which) for row in examined)

@@ -14,7 +14,7 @@ from tests.sim.store.tables import Tables, require_text
 
 
 def create(tables: Tables, record: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
-    """Add the first version of a destination. Return False if there is no room."""
+    """Return False if the environment has no room."""
     require_text(record.name, record.description, record.url, record.customer)
     there = tables.room.get(record.environment)
     if there is None or there >= at_most:
@@ -28,7 +28,7 @@ def create(tables: Tables, record: DestinationRecord, at_most: int, audit: Audit
 
 
 def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> bool:
-    """Write the next version. Return False if the present one is not its predecessor."""
+    """Return False if the present version is not the predecessor of the new one."""
     require_text(record.name, record.description, record.url, record.customer)
     place = record.environment, record.id
     present = tables.destinations.get(place)
@@ -53,7 +53,6 @@ def _write(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> None
 
 
 def open_account(tables: Tables, environment: int, external_id: str, identifier: str) -> str:
-    """Return the id of a customer's account, which is made if there is none."""
     require_text(external_id)
     place = environment, external_id
     if place not in tables.customers:
@@ -79,13 +78,12 @@ class SimulatedDestinations:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination. Customers' sessions are not simulated."""
+        """Customers' sessions are not simulated."""
         assert customer is None
         work = partial(create, self._tables, destination, at_most, audit)
         return await self._pool.write("create destination", work)
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write the next version."""
         work = partial(replace, self._tables, destination, audit)
         return await self._pool.write("replace destination", work)
 
@@ -95,13 +93,10 @@ class SimulatedDestinations:
         return await self._pool.write("publish", lambda: False)
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
-        """Return the present version."""
         place = environment, destination
         return await self._pool.read("destination", partial(self._tables.destinations.get, place))
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, in any environment."""
-
         def work() -> DestinationRecord | None:
             records = self._tables.destinations.values()
             return next((each for each in records if each.id == destination), None)
@@ -116,7 +111,6 @@ class SimulatedDestinations:
         before: str | None,
         limit: int,
     ) -> list[DestinationRecord]:
-        """Return destinations with an id below `before`, newest first."""
         wanted = frozenset(statuses)
 
         def work() -> list[DestinationRecord]:
@@ -134,13 +128,10 @@ class SimulatedDestinations:
         return await self._pool.read("destinations", work)
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account."""
         work = partial(open_account, self._tables, environment, external_id, identifier)
         return await self._pool.write("open account", work)
 
     async def account_name(self, environment: int, account: str) -> str | None:
-        """Return the customerExternalId of an account."""
-
         def work() -> str | None:
             for (number, name), identifier in self._tables.customers.items():
                 if (number, identifier) == (environment, account):

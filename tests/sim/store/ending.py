@@ -10,7 +10,6 @@ from tests.sim.trace import AttemptRow, DeliveryRow, EventRow, JobRow, MinuteRow
 
 
 def mark_of(payload: bytes) -> str:
-    """Return the `mark` of a payload that is a JSON object with one, "" for any other."""
     try:
         document = msgspec.json.decode(payload)
     except msgspec.DecodeError:

@@ -37,7 +37,6 @@ class Ready(NamedTuple):
 
 
 def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acceptance:
-    """Write a group, in one transaction."""
     require_values(group)
     tables.rights.require_intake(process, epoch)
     base = tables.draw()
@@ -93,7 +92,6 @@ def prepared(
 
 
 def require_values(group: IntakeGroup) -> None:
-    """Raise if a value in a group cannot be stored."""
     if group.files:
         raise StoreError("files are not simulated")
     for each in group.events:
@@ -181,7 +179,6 @@ def _holders(tables: Tables, claims: list[KeyClaim]) -> dict[str, Claimed]:
 
 
 def forget(tables: Tables, destinations: Sequence[Place], process: int, epoch: int) -> None:
-    """Delete backlog rows."""
     tables.rights.require_intake(process, epoch)
     tables.rights.require_unlocked(destinations)
     for place in destinations:
@@ -196,7 +193,6 @@ class SimulatedIntake:
         self.connection = connection
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
         await self.connection.ensure()
@@ -212,16 +208,13 @@ class SimulatedIntake:
         return await self.connection.write("accept", partial(accept, self._tables, group))
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs."""
         await self.connection.ensure()
         return await self.connection.run("draw", self._tables.draw)
 
     async def check(self) -> None:
-        """Connect if needed."""
         await self.connection.ensure()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows."""
         await self.connection.ensure()
         work = partial(forget, self._tables, sorted(destinations))
         await self.connection.write("forget backlog", work)

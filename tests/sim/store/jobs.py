@@ -27,7 +27,7 @@ def create(
     floor_ms: int,
     destinations: Sequence[str] | None,
 ) -> bool:
-    """Add a job with its legs, in one transaction. `destinations`: those of the named deliveries."""
+    """`destinations`: those of the named deliveries."""
     table = tables.replays
     unfinished = [
         each
@@ -87,7 +87,6 @@ def _concerns(
 
 
 def cancel(tables: Tables, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-    """End an unfinished job, in one transaction."""
     present = tables.replays.jobs.get((environment, job))
     if present is None or present.status not in UNFINISHED:
         return False
@@ -100,7 +99,6 @@ def cancel(tables: Tables, environment: int, job: str, at_ms: int, audit: AuditE
 def pace(
     tables: Tables, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
 ) -> bool:
-    """Give an unfinished job another rate, in one transaction."""
     job = tables.replays.jobs.get((present.environment, present.id))
     if job is None or job.status not in UNFINISHED:
         return False
@@ -120,7 +118,6 @@ class SimulatedJobs:
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return the named deliveries that exist."""
         wanted = list(deliveries)
 
         def work() -> list[Named]:
@@ -142,7 +139,6 @@ class SimulatedJobs:
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with its legs."""
         destinations = None
         if job.selection.deliveries is not None:
             named = await self.named(job.environment, job.selection.deliveries)
@@ -151,19 +147,16 @@ class SimulatedJobs:
         return await self._pool.write("create job", work)
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job."""
         work = partial(cancel, self._tables, environment, job, at_ms, audit)
         return await self._pool.write("cancel job", work)
 
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Give an unfinished job another rate."""
         work = partial(pace, self._tables, present, rate_per_second, audit)
         return await self._pool.write("pace job", work)
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
-        """Return a job."""
         return await self._pool.read("job", partial(self._tables.replays.job, environment, job))
 
     async def page(
@@ -175,8 +168,6 @@ class SimulatedJobs:
         limit: int,
         kinds: Sequence[JobKind] | None = None,
     ) -> list[ReplayJob]:
-        """Return jobs with an id below `below`, newest first."""
-
         def work() -> list[ReplayJob]:
             table = self._tables.replays
             keys = sorted(
@@ -197,8 +188,6 @@ class SimulatedJobs:
         return await self._pool.read("jobs", work)
 
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
-        """Return a job's legs, those with most deliveries first."""
-
         def work() -> list[Leg]:
             legs = self._tables.replays.legs.get((environment, job), {}).values()
             shown = [leg for leg in legs if leg.total > 0 or leg.skipped > 0]
@@ -208,8 +197,6 @@ class SimulatedJobs:
         return await self._pool.read("legs", work)
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return the event types of a dry run, those with most deliveries first."""
-
         def work() -> list[tuple[str, int]]:
             found = self._tables.replays.types.get((environment, job))
             return sorted((found or Counter()).items(), key=lambda each: (-each[1], each[0]))[

@@ -19,7 +19,6 @@ class JobsTable:
     types: dict[tuple[int, str], Counter[str]] = field(default_factory=dict)  # of dry runs
 
     def job(self, environment: int, job: str) -> ReplayJob | None:
-        """Return a job with its tally."""
         found = self.jobs.get((environment, job))
         if found is None:
             return None
@@ -27,17 +26,15 @@ class JobsTable:
         return replace(found, delivered=delivered, failed=failed)
 
     def leg(self, environment: int, job: str, destination: str) -> Leg | None:
-        """Return a leg's row. It is no copy: a change to it changes the table."""
+        """A change to the returned row changes the table."""
         return self.legs.get((environment, job), {}).get(destination)
 
     def lanes(self, environment: int, job: str, destination: str) -> dict[str, str]:
-        """Return the rows of a leg's parked lanes. A change to this dictionary changes the table."""
+        """A change to the returned dictionary changes the table."""
         return self.parked.setdefault((environment, job, destination), {})
 
     def has_parked(self, environment: int, job: str) -> bool:
-        """Return True if any leg of a job has a parked lane."""
         return any(lanes and key[:2] == (environment, job) for key, lanes in self.parked.items())
 
     def change(self, job: ReplayJob, **fields: object) -> None:
-        """Replace fields of a job's row."""
         self.jobs[job.environment, job.id] = replace(self.jobs[job.environment, job.id], **fields)

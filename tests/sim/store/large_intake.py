@@ -24,7 +24,7 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Write a part. Its first delivery gets the seq `base`. Return the keys that it did not get."""
+    """Return the keys that the part did not get. Its first delivery gets the seq `base`."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
@@ -35,8 +35,9 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Slice a group into parts. Yield each with the number of deliveries before it. The rows of
-    destinations and customers are the last part."""
+    """Yield each part with the number of deliveries before it. The rows of destinations and customers
+    are the last part.
+    """
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)

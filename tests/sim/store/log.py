@@ -14,8 +14,6 @@ class SimulatedLog:
         self._pool = pool
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """Return a delivery."""
-
         def work() -> DeliveryEntry | None:
             row = self._tables.deliveries.get((environment, delivery))
             if row is None:
@@ -48,5 +46,4 @@ class SimulatedLog:
         return await self._pool.read("log entry", work)
 
     async def write(self, entry: AuditEntry) -> None:
-        """Add an audit entry."""
         await self._pool.write("audit entry", lambda: self._tables.add_audit(entry))

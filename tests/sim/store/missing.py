@@ -56,7 +56,6 @@ def undelivered(
     limit: int,
     max_bytes: int,
 ) -> tuple[list[Event], bool]:
-    """Return the events for which a destination has no delivery, within `limit` and `max_bytes`."""
     shelf = tables.shelf(job.environment, destination)
     had = {row.event for row in shelf.rows.values()}
     missing = [

@@ -21,7 +21,6 @@ from tests.sim.store.tables import Tables
 def outstanding(
     tables: Tables, job: ReplayJob, destination: str, after: str, limit: int, examined: int
 ) -> OrderStretch:
-    """Return the selected waiting deliveries beyond a cursor."""
     wanted = job.selection.statuses or WAITING
     if after < RETRYING_FROM:
         if DeliveryStatus.PENDING not in wanted:
@@ -90,7 +89,6 @@ def _selects(tables: Tables, job: ReplayJob) -> Callable[[StoredDelivery], bool]
 
 
 def standing(tables: Tables, job: ReplayJob, deliveries: list[str]) -> list[OrderState]:
-    """Return the states of deliveries."""
     found = []
     for identifier in deliveries:
         row = tables.deliveries.get((job.environment, identifier))

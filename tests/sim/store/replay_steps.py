@@ -26,7 +26,6 @@ def counted(
     end: bool,
     types: Mapping[str, int],
 ) -> bool:
-    """Add to the counts of a leg, and of the event types of a dry run."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     row = table.leg(job.environment, job.id, leg.destination)
@@ -65,8 +64,7 @@ def enqueue(
     process: int,
     epoch: int,
 ) -> list[str] | None:
-    """Write a chunk's deliveries and move the cursor. Return None if the leg is not at the chunk's
-    step."""
+    """Return None if the leg is not at the chunk's step."""
     for delivery in chunk.deliveries:
         require_text(delivery.lane, delivery.customer, delivery.event.type)
     tables.rights.require_intake(process, epoch)
@@ -110,7 +108,6 @@ def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
 
 
 def pass_over(tables: Tables, chunk: Chunk) -> bool:
-    """Move the cursor, and park lanes, without deliveries."""
     leg = _turn(tables, chunk.environment, chunk.job, chunk.destination, chunk.step)
     if leg is None:
         return False
@@ -120,7 +117,6 @@ def pass_over(tables: Tables, chunk: Chunk) -> bool:
 
 
 def _turn(tables: Tables, environment: int, job: str, destination: str, step: int) -> Leg | None:
-    """Return the leg's row if its job runs and the leg is at this step."""
     present = tables.replays.jobs.get((environment, job))
     if present is None or present.status is not ReplayStatus.RUNNING:
         return None
@@ -174,7 +170,6 @@ def order(tables: Tables, step: OrderStep) -> bool:
 
 
 def abandon(tables: Tables, job: ReplayJob, destination: str, step: int) -> bool:
-    """Skip the rest of a leg, and of its parked lanes."""
     table = tables.replays
     leg = _turn(tables, job.environment, job.id, destination, step)
     if leg is None:
@@ -190,7 +185,6 @@ def abandon(tables: Tables, job: ReplayJob, destination: str, step: int) -> bool
 
 
 def turn(tables: Tables, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
-    """Pause or resume a job."""
     present = tables.replays.jobs.get((job.environment, job.id))
     if present is None or present.status is not before:
         return False
@@ -199,7 +193,6 @@ def turn(tables: Tables, job: ReplayJob, before: ReplayStatus, after: ReplayStat
 
 
 def complete(tables: Tables, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-    """End a job whose legs are exhausted and whose deliveries are settled."""
     table = tables.replays
     present = table.job(job.environment, job.id)
     legs = table.legs.get((job.environment, job.id), {}).values()
@@ -219,7 +212,6 @@ def complete(tables: Tables, job: ReplayJob, at_ms: int) -> ReplayJob | None:
 
 
 def fail(tables: Tables, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-    """End a job that cannot continue."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     if present is None or present.status not in UNFINISHED:

@@ -1,7 +1,4 @@
-"""The runner's side of replay jobs in the simulated database.
-
-The writes are in `replay_steps`.
-"""
+"""The runner's side of replay jobs in the simulated database."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -49,7 +46,6 @@ class SimulatedReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are not finished, oldest first."""
         known = frozenset(known)
 
         def work() -> list[ReplayJob]:
@@ -66,8 +62,6 @@ class SimulatedReplays:
         return await self._pool.read("unfinished jobs", work)
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs with their parked lanes, in order of destination."""
-
         def work() -> list[Leg]:
             table = self._tables.replays
             legs = table.legs.get((job.environment, job.id), {})
@@ -83,8 +77,6 @@ class SimulatedReplays:
         return await self._pool.read("all legs", work)
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
-        """Return a job's replays that wait at a destination and were never attempted."""
-
         def work() -> list[WaitingReplay]:
             backlog = self._tables.backlog.get((job.environment, destination))
             if backlog is None:
@@ -107,8 +99,6 @@ class SimulatedReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read the next originals after the leg's cursor. With `lane`, read those of a parked lane, up to
-        the cursor."""
         parked = frozenset(leg.parked) if lane is None else frozenset()
         after = leg.cursor if lane is None else leg.parked[lane]
         until = None if lane is None else shifted(leg.cursor, 1)
@@ -144,7 +134,6 @@ class SimulatedReplays:
     def _examine(
         self, job: ReplayJob, destination: str, after: str, until: str | None = None
     ) -> list[StoredDelivery]:
-        """Return the rows that one step looks at, in order of id."""
         to_ms = job.selection.to_ms
         below = job.id
         if to_ms is not None:
@@ -157,8 +146,6 @@ class SimulatedReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count further rows."""
-
         def look() -> tuple[str, int, bool, Counter[str]]:
             if job.orders:
                 return *self._counted(job, leg), Counter()
@@ -179,7 +166,6 @@ class SimulatedReplays:
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add to the counts of a leg."""
         if not await self._write(
             "counted", partial(steps.counted, self._tables, job, leg, through, matched, end, types)
         ):
@@ -187,7 +173,6 @@ class SimulatedReplays:
         return replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
     def _counted(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count further waiting deliveries."""
         limit = job.selection.limit
         most = self._examined if limit is None else min(self._examined, limit - leg.total)
         found = orders.outstanding(
@@ -197,7 +182,6 @@ class SimulatedReplays:
         return found.through, count, found.end or leg.total + count == limit
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job."""
         work = partial(steps.all_counted, self._tables, job, status, at_ms)
         return await self._write("all counted", work)
 
@@ -206,7 +190,6 @@ class SimulatedReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk."""
         await self._intake.ensure()
         chunk = replace(chunk, deliveries=[replace(each) for each in chunk.deliveries])
         if again:
@@ -218,20 +201,17 @@ class SimulatedReplays:
         return Enqueued(await self._intake.write("enqueue", work))
 
     async def pass_over(self, chunk: Chunk) -> bool:
-        """Move the cursor without deliveries."""
         return await self._write("pass over", partial(steps.pass_over, self._tables, chunk))
 
     # --- missing events
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events in order."""
         work = partial(missing.heads, self._tables, job, after, until, self._examined)
         return await self._pool.read("heads", work)
 
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return events for which a destination has no delivery."""
         work = partial(
             missing.undelivered, self._tables, job, destination, list(events), limit, max_bytes
         )
@@ -240,7 +220,6 @@ class SimulatedReplays:
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read further waiting deliveries."""
         work = partial(
             orders.outstanding, self._tables, job, leg.destination, leg.cursor, limit,
             self._examined,
@@ -248,32 +227,26 @@ class SimulatedReplays:
         return await self._pool.read("outstanding", work)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the present states of deliveries."""
         work = partial(orders.standing, self._tables, job, list(deliveries))
         return await self._pool.read("standing", work)
 
     async def order(self, step: OrderStep) -> bool:
-        """Record the next orders."""
         return await self._write("order", partial(steps.order, self._tables, step))
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
-        """Skip the rest of a leg, and of its parked lanes."""
         work = partial(steps.abandon, self._tables, job, leg.destination, leg.step)
         return await self._write("abandon", work)
 
     # --- the job
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
-        """Pause or resume a job."""
         return await self._write("turn", partial(steps.turn, self._tables, job, before, after))
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose deliveries are settled."""
         work = partial(steps.complete, self._tables, job, at_ms)
         return await self._pool.write("complete", self._by_right(work, None))
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-        """End a job that cannot continue."""
         work = partial(steps.fail, self._tables, job, error, at_ms)
         return await self._pool.write("fail", self._by_right(work, None))
 

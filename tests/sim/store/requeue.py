@@ -25,7 +25,6 @@ def requeue(
     process: int,
     epoch: int,
 ) -> Requeued:
-    """Requeue dead deliveries, as many as there is room for, in one transaction."""
     tables.rights.require_intake(process, epoch)
     alive: list[StoredDelivery] = []
     left: list[str] = []
@@ -59,7 +58,6 @@ def _can_live(tables: Tables, row: StoredDelivery) -> bool:
 
 
 def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
-    """Write the audit entry of a request, or raise its count, if a delivery was changed."""
     if not changed:
         return
     entry = audited.entry
@@ -96,7 +94,6 @@ def discard(
     process: int,
     epoch: int,
 ) -> list[str]:
-    """Discard dead deliveries, in one transaction."""
     tables.rights.require_intake(process, epoch)
     done: list[str] = []
     for identifier in deliveries:
@@ -146,7 +143,6 @@ class SimulatedRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue dead deliveries."""
         await self._connection.ensure()
         named = list(deliveries)
         if again:
@@ -160,7 +156,6 @@ class SimulatedRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard dead deliveries."""
         await self._connection.ensure()
         named = list(deliveries)
         if again:

@@ -31,7 +31,7 @@ class Rights:
     # --- taken and renewed
 
     def take_over(self, process: int, part: WorkerPart = WHOLE) -> int:
-        """Make a process the owner of a part; return the epoch that it begins with."""
+        """Return the epoch that the process begins with."""
         holders = self._holders_of(part) - {process}
         self.require_unheld(holders, PATIENCE_S)
         epoch = self._highest() + 1
@@ -44,8 +44,7 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """Return the processes that have a lease of the part's slots. For the whole database, return all
-        processes: some can write without a lease."""
+        """For the whole database, return all processes: some can write without a lease."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}
@@ -62,16 +61,14 @@ class Rights:
                     table[slot] = (NOBODY, epoch)
 
     def renew_intake(self, process: int, epoch: int) -> None:
-        """Give a process's row a higher epoch. Renewals can arrive in the wrong order, so an older one
-        must not set the epoch back."""
+        """Renewals can arrive in the wrong order, so an older one must not set the epoch back."""
         self.require_unheld((process,))
         if self.processes.get(process, epoch) >= epoch:
             raise _lost()
         self.processes[process] = epoch
 
     def renew_settle(self, process: int, part: WorkerPart, epoch: int) -> None:
-        """Give all leases of a process a higher epoch. The process must have the leases of its whole
-        part."""
+        """The process must have the leases of its whole part."""
         held = [
             slot
             for slot, (holder, former) in self.shards.items()
@@ -85,20 +82,16 @@ class Rights:
     # --- looked at
 
     def owns(self, process: int) -> bool:
-        """Return True if a process that had taken a part still has it."""
         return process in self.processes
 
     def owns_intake(self, process: int, epoch: int) -> bool:
-        """Return True if a process can write the intake's rows."""
         return self.processes.get(process) == epoch
 
     def require_intake(self, process: int, epoch: int) -> None:
-        """Raise unless a process can write the intake's rows."""
         if not self.owns_intake(process, epoch):
             raise _lost()
 
     def require_settle(self, process: int, epoch: int, shards: Iterable[int]) -> None:
-        """Raise unless a process can write the recorder's rows for destinations of these shards."""
         if any(self.shards.get(shard) != (process, epoch) for shard in shards):
             raise _lost()
 

@@ -31,8 +31,7 @@ def create(
 
 
 def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | None) -> bool:
-    """Write the next version, if the present version is its predecessor. The tally's version rises even
-    if nothing is written."""
+    """The tally's version rises even if nothing is written."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
     if known is None or tally not in (None, known[1]) or not _is_open(tables, rule):
@@ -50,7 +49,6 @@ def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | Non
 
 
 def remove(tables: Tables, rule: RuleModel, audit: AuditEntry) -> bool:
-    """Remove a rule if it has the given version."""
     place = rule.environment, rule.id
     present = tables.rules.get(place)
     known = tables.tallies.get(rule.environment)
@@ -68,13 +66,11 @@ def remove(tables: Tables, rule: RuleModel, audit: AuditEntry) -> bool:
 def remove_all(
     tables: Tables, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
 ) -> list[str]:
-    """Remove the rules that have the given versions, each with its audit entry. Return their ids."""
     pairs = zip(rules, audits, strict=True)
     return [rule.id for rule, audit in pairs if remove(tables, rule, audit)]
 
 
 def _is_open(tables: Tables, rule: RuleModel) -> bool:
-    """Return True if a rule's destination exists and is not archived."""
     found = tables.destinations.get((rule.environment, rule.destination))
     return found is not None and found.status is not DestinationStatus.ARCHIVED
 
@@ -90,7 +86,6 @@ def _write(tables: Tables, rule: RuleModel, audit: AuditEntry) -> None:
 
 
 def failed(tables: Tables, failures: Sequence[FilterFailure]) -> None:
-    """Record failures of filters, for rules that still have the filter that failed."""
     for each in failures:
         rule = tables.rules.get((each.environment, each.rule))
         if rule is None or rule.filter != each.filter:
@@ -123,30 +118,25 @@ class SimulatedRules:
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule. Customers' sessions are not simulated."""
+        """Customers' sessions are not simulated."""
         assert customer is None
         work = partial(create, self._tables, rule, at_most, audit, tally)
         return await self._pool.write("create rule", work)
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version."""
         work = partial(replace, self._tables, rule, audit, tally)
         return await self._pool.write("replace rule", work)
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove a rule if it has the given version."""
         return await self._pool.write("remove rule", partial(remove, self._tables, rule, audit))
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the rules that have the given versions."""
         work = partial(remove_all, self._tables, list(rules), list(audits))
         return await self._pool.write("remove rules", work)
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
-        """Return archived destinations that still have rules."""
-
         def work() -> list[tuple[int, str]]:
             rules = self._tables.rules.values()
             found = {
@@ -159,14 +149,11 @@ class SimulatedRules:
         return await self._pool.read("rules left behind", work)
 
     async def count(self, environment: int) -> int:
-        """Return how many rules an environment has."""
         return await self._pool.read(
             "number of rules", lambda: self._tables.tallies.get(environment, (0, 0))[0]
         )
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return which rules of an account's destinations have a filter."""
-
         def work() -> FilteredRules:
             rules, version = self._tables.tallies.get(environment, (0, 0))
             tied = {
@@ -185,7 +172,6 @@ class SimulatedRules:
         return await self._pool.read("filtered rules", work)
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
-        """Return the recorded failures of filters, by rule."""
         wanted = list(rules)
 
         def work() -> dict[str, FilterErrors]:
@@ -196,17 +182,13 @@ class SimulatedRules:
         return await self._pool.read("filter failures", work)
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Record failures of filters."""
         await self._pool.write("filter failed", partial(failed, self._tables, list(failures)))
 
     async def get(self, environment: int, rule: str) -> RuleModel | None:
-        """Return a rule."""
         place = environment, rule
         return await self._pool.read("rule", partial(self._tables.rules.get, place))
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule, of any environment."""
-
         def work() -> RuleModel | None:
             return next((each for each in self._tables.rules.values() if each.id == rule), None)
 
@@ -221,8 +203,6 @@ class SimulatedRules:
         limit: int,
         account: str | None = None,
     ) -> list[RuleModel]:
-        """Return rules with an id below `before`, newest first."""
-
         def work() -> list[RuleModel]:
             found = [
                 rule

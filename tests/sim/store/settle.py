@@ -28,7 +28,6 @@ from tests.sim.store.tables import Tables
 
 
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
-    """Write a group, in one transaction."""
     _require_values(group)
     # A process has either all slots of its part or none, so the check of one slot is enough.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
@@ -118,8 +117,7 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """Return True if a second run does not write this settlement again. A settlement that only corrects
-    the wait of a RETRYING delivery is written at each run."""
+    """A settlement that only corrects the wait of a RETRYING delivery is written at each run."""
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
@@ -204,7 +202,6 @@ class SimulatedSettle:
         self.connection = connection
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write a group."""
         await self.connection.ensure()
         part = self.connection.ownership.part
         await self.connection.write("settle", partial(settle, self._tables, _as_sent(group), part))

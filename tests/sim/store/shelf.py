@@ -18,13 +18,11 @@ class Shelf:
         self._by_seq: dict[int, StoredDelivery] = {}
 
     def add(self, row: StoredDelivery) -> None:
-        """Put a new row into its places."""
         self.rows[row.id] = row
         insort(self._ids, row.id)
         self._place(row)
 
     def move(self, row: StoredDelivery, seq: int) -> None:
-        """Give a row another seq."""
         seqs = self._seqs[row.queue]
         del seqs[bisect_left(seqs, row.seq)]
         del self._by_seq[row.seq]
@@ -46,7 +44,6 @@ class Shelf:
         return seqs[bisect_right(seqs, after) :]
 
     def last(self, queue: DeliveryClass) -> int | None:
-        """Return the highest seq of a class."""
         seqs = self._seqs[queue]
         return seqs[-1] if seqs else None
 

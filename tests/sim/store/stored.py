@@ -22,7 +22,7 @@ WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
 
 @dataclass(slots=True)
 class StoredEvent:
-    """A row of events. `deliveries` is the number of deliveries with which the event was accepted."""
+    """`deliveries` is the number of deliveries with which the event was accepted."""
 
     event: Event  # readers get a copy
     deliveries: int
@@ -36,8 +36,6 @@ class StoredEvent:
 
 @dataclass(slots=True)
 class StoredDelivery:
-    """A row of deliveries."""
-
     id: str
     environment: int
     event: str
@@ -68,11 +66,9 @@ class StoredDelivery:
 
     @property
     def dead(self) -> bool:
-        """True if the delivery is in the dead-letter queue."""
         return self.status is DeliveryStatus.FAILED and self.dlq is DlqStatus.IN_DLQ
 
     def read(self, event: Event) -> Delivery:
-        """Return the delivery as a reader gets it, with a copy of its event."""
         return Delivery(
             self.id,
             replace(event),
@@ -95,7 +91,7 @@ class StoredDelivery:
 
 @dataclass(slots=True)
 class StoredAttempt:
-    """A row of attempts. No reader gets `outcome` itself."""
+    """No reader gets `outcome` itself."""
 
     delivery: str
     number: int
@@ -137,7 +133,6 @@ class StoredMinute:
 
 
 def stored(delivery: Delivery, seq: int) -> StoredDelivery:
-    """Return the row of an accepted delivery."""
     return StoredDelivery(
         delivery.id,
         delivery.event.environment,

@@ -1,5 +1,6 @@
 """The tables of the simulated database that transactions share: seqs, deliveries by destination, the
-audit log. The right to write is in `rights`."""
+audit log.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +60,6 @@ class Tables:
         self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
     def belongs(self, environment: int, part: WorkerPart) -> bool:
-        """Return True if an environment belongs to a part."""
         return part.whole or part.has(self.workspaces[environment])
 
     # --- the log
@@ -70,7 +70,6 @@ class Tables:
         return self.groups << 20
 
     def shelf(self, environment: int, destination: str) -> Shelf:
-        """Return a destination's deliveries."""
         place = environment, destination
         shelf = self.shelves.get(place)
         if shelf is None:
@@ -83,32 +82,28 @@ class Tables:
         self.shelf(row.environment, row.destination).add(row)
 
     def mark_dirty(self, dirty: list[DirtyDestination], low_seq: int) -> None:
-        """Insert backlog rows, or lower the `low_seq` of existing rows. The caller has checked that the
-        rows are not locked."""
+        """The caller has checked that the rows are not locked."""
         for each in dirty:
             place = each.environment, each.destination
             row = self.backlog.setdefault(place, StoredBacklog(each.shard, low_seq))
             row.low_seq = min(row.low_seq, low_seq)
 
     def read(self, row: StoredDelivery) -> Delivery | None:
-        """Return a delivery as a reader gets it. None if its event is gone."""
+        """None: the delivery's event is gone."""
         event = self.events.get((row.environment, row.event))
         return None if event is None else row.read(event.event)
 
     def size_of(self, row: StoredDelivery) -> int:
-        """Return the bytes of a delivery's event, 0 if it is gone."""
         event = self.events.get((row.environment, row.event))
         return 0 if event is None else event.size
 
     # --- the audit log
 
     def check_audit(self, entry: AuditEntry) -> None:
-        """Raise if an entry of this id exists."""
         if (entry.workspace, entry.id) in self.audit:
             raise PoisonError("23505 duplicate key value: audit_log")
 
     def add_audit(self, entry: AuditEntry) -> None:
-        """Write an entry, or replace its changes."""
         changes = {} if entry.changes is None else msgspec.json.decode(entry.changes)
         self.audit[entry.workspace, entry.id] = changes
 
