@@ -2,7 +2,7 @@
 other destination is disabled by itself, except after a 410.
 
 Only histories of one process without crashes are judged, because an actor that replaces another one
-does not know state that was not written.
+does not know state that was not written. The true time counts, even if the clock was set.
 """
 
 from collections.abc import Iterator
