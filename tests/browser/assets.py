@@ -49,7 +49,6 @@ class Front:
             each.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -66,7 +65,6 @@ class _Handler(BaseHTTPRequestHandler):
     front: ClassVar[Front]
 
     def handle_request(self) -> None:
-        """Answer a request: a page, a file, a session, or the API's answer."""
         path = self.path.partition("?")[0]
         if path.startswith(ASSETS + "/"):
             self._file(WEB / path.removeprefix(ASSETS + "/"))

@@ -19,7 +19,6 @@ def bring(window: Window) -> None:
 
 
 def violations(window: Window) -> list[Any]:
-    """Return axe's findings on the present page."""
     if not window.page.evaluate("'axe' in window"):
         window.page.evaluate(AXE.read_text())
     return _found(window, RULES)

@@ -1,7 +1,7 @@
 """The checks of `web/`: types by TypeScript, lint and format by Biome.
 
-npm installs both native programs once into `.tools/web`, from the lock file in `checkers`. Afterwards
-nothing here needs the network. Without npm the checks are skipped, except where CI is set.
+npm installs both native programs once into `.tools/web`, from the lock file in `checkers`. Without
+npm the checks are skipped, except where CI is set.
 """
 
 import os

@@ -32,7 +32,6 @@ def browser() -> Iterator[Window]:
 
 @pytest.fixture(scope="session")
 def town() -> Iterator[Town]:
-    """A server whose shared objects no test changes."""
     with open_place("town") as (house, receiver):
         town = Town(house, receiver)
         town.build()
@@ -41,7 +40,6 @@ def town() -> Iterator[Town]:
 
 @pytest.fixture(scope="session")
 def front(town: Town) -> Iterator[Front]:
-    """The console of the town."""
     front = Front(("127.0.0.1", town.house.port))
     yield front
     front.close()
@@ -49,7 +47,6 @@ def front(town: Town) -> Iterator[Front]:
 
 @pytest.fixture(scope="session")
 def yard() -> Iterator[Yard]:
-    """A server whose customers have objects of every kind."""
     with open_place("yard") as (house, receiver):
         yard = Yard(house, receiver)
         yard.build()
@@ -76,7 +73,6 @@ def window(first_tab: Window, town: Town) -> Iterator[Window]:
 
 @pytest.fixture
 def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
-    """A signed-in window for one test, which can set its clock."""
     with browser.another(front.url) as window:
         window.sign_in(town.house.key)
         yield window
@@ -85,8 +81,7 @@ def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
 
 @pytest.fixture(scope="package")
 def tabs(browser: Window, yard: Yard) -> Iterator[Window]:
-    """A tab that shows no page of the portal or console. Tabs opened from it share its cache of their
-    files."""
+    """A tab that shows no page of the portal or console."""
     with browser.another(yard.url) as window:
         window.page.goto(f"{yard.url}/livez")
         yield window

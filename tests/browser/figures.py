@@ -31,8 +31,8 @@ from tests.process.receiver import Answer, Receiver, always
 
 DELIVERIES = 1_000_000
 DAYS = 30  # the age of the oldest deliveries
-VIEWS = 15  # the number of measured first views
-ROUNDS = 5  # repetitions of each of the six interactions
+VIEWS = 15
+ROUNDS = 5
 ENDS = 20  # deliveries whose end on the screen is measured
 SLIDES = 5
 WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
@@ -72,7 +72,7 @@ globalThis.expect = (selector, text) => {
 
 
 class Figure(NamedTuple):
-    """A line of the table. `most` is the limit."""
+    """A line of the table with its limit, `most`."""
 
     name: str
     value: float
@@ -81,7 +81,6 @@ class Figure(NamedTuple):
 
 
 def p95(values: list[float]) -> float:
-    """Return the 95th percentile."""
     return sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
 
 
@@ -100,7 +99,6 @@ def shown(window: Window, selector: str, text: str) -> float:
 
 
 def first(window: Window) -> list[Figure]:
-    """Measure first views."""
     views = first_view.first_views(window, VIEWS)
     median = statistics.median(each.ms for each in views)
     return [
@@ -114,7 +112,6 @@ def first(window: Window) -> list[Figure]:
 
 
 def interactions(window: Window) -> Figure:
-    """Measure filters, sorting, opening and going back."""
     page, took = window.page, []
     select = partial(partial, page.get_by_label("State", exact=True).select_option)
     for _ in range(ROUNDS):
@@ -136,7 +133,6 @@ def interactions(window: Window) -> Figure:
 
 
 def ends(window: Window, house: House, receiver: Receiver) -> Figure:
-    """Measure the time from a receiver's answer to its display."""
     took = []
     page = window.open("/deliveries?status=DELIVERED")
     page.locator(".live", has_text="Live").wait_for()
@@ -149,7 +145,6 @@ def ends(window: Window, house: House, receiver: Receiver) -> Figure:
 
 
 def slides(window: Window, house: House, receiver: Receiver) -> Figure:
-    """Measure the time from a slider's release to the display of the requests in flight."""
     took = []
     for number in range(SLIDES):
         path = f"/held/{number}"
@@ -211,8 +206,7 @@ def main_path() -> Figure:
 
 
 def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
-    """Measure all figures that need a browser. `watched_s` is the time for which an idle server is
-    watched, twice."""
+    """Measure all figures that need a browser."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-figures-"))
     folder.chmod(0o755)
     receiver = Receiver()
@@ -245,7 +239,6 @@ def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
 
 
 def main() -> int:
-    """Print the table. Return 1 if a figure exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deliveries", type=int, default=DELIVERIES, help="in the tables")
     parser.add_argument("--without-load", action="store_true", help="leave the main path out")

@@ -1,4 +1,6 @@
-"""The first view of console and portal: all that a browser loads until it shows figures and rows."""
+"""The cost of the first view of console and portal: all that a browser loads until it shows figures
+and rows.
+"""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -8,10 +10,10 @@ from playwright.sync_api import Frame
 from tests.browser.window import Window
 
 CONSOLE = "/console/dev"
-PAGES = ("/console", "/portal")  # all other requests go to the API
+PAGES = ("/console", "/portal")
 SCRIPTS = 16
 BYTES = 80_000  # the page and its files as they are sent: gzipped
-REQUESTS = 3  # to the API. Afterwards the page holds one stream
+REQUESTS = 3  # to the API
 MEDIAN_MS = 300
 # Records when the first frame with figures and rows began and ended, in ms since the navigation began.
 WATCH = """

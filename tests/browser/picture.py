@@ -1,7 +1,4 @@
-"""The pictures of the console in the README: `python -m tests.browser.picture` takes new ones.
-
-A real server delivers events to receivers that answer, are late, or fail, while Chromium shows it.
-"""
+"""The pictures of the console in the README: `python -m tests.browser.picture` takes new ones."""
 
 import random
 import sys
@@ -25,7 +22,6 @@ LARGEST = 200_000  # the maximum size of a picture in bytes
 
 
 def furnished(house: House, receiver: Receiver) -> Town:
-    """Create a shop's destinations: most of them work, one is late, one fails."""
     town = Town(house, receiver)
     receiver.behave("/search", always(Answer(delay_s=0.15)))
     receiver.behave("/crm", always(Answer(503)))
@@ -41,7 +37,6 @@ def furnished(house: House, receiver: Receiver) -> Town:
 
 
 def busy(town: Town, stop: threading.Event) -> None:
-    """Post events until `stop` is set."""
     drawn = random.Random(7)
     while not stop.wait(PAUSE_S):
         for _ in range(drawn.randrange(EVENTS // 2, EVENTS)):
@@ -57,7 +52,6 @@ def busy(town: Town, stop: threading.Event) -> None:
 
 
 def take(browser: Window, url: str, key: str, scheme: str, path: Path) -> None:
-    """Take a picture of the overview."""
     with browser.another(url, SIZE, scheme=scheme) as window:
         window.sign_in(key)
         window.open("")
@@ -70,7 +64,6 @@ def take(browser: Window, url: str, key: str, scheme: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Take the pictures."""
     if CHROMIUM is None:
         sys.exit("The pictures need Chromium. On Debian and Ubuntu: apt install chromium")
     with tempfile.TemporaryDirectory(prefix="angarium-picture-") as folder:

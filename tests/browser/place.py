@@ -12,8 +12,7 @@ from tests.process.receiver import Receiver
 
 @contextmanager
 def open_place(name: str) -> Iterator[tuple[House, Receiver]]:
-    """Run a server and a receiver. The server's temporary folder, named after `name`, is removed at the
-    end."""
+    """Run a server and a receiver in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix=f"angarium-{name}-"))
     folder.chmod(0o755)
     receiver = Receiver()

@@ -17,8 +17,8 @@ from tests.process.receiver import Receiver
 BATCH = 1_000  # the number of events in one request
 FLOOD = 3 * BATCH
 UPDATES = 4  # the maximum per second
-CAUSES = {"Hats": 4 * BATCH, "Coats": 900, "Boots": 100}  # the number of dead letters of each
-LONG = 10 * BATCH  # the number of deliveries in the replay
+CAUSES = {"Hats": 4 * BATCH, "Coats": 900, "Boots": 100}
+LONG = 10 * BATCH
 # Counts the updates of the button that shows the number of new rows, and the changes of the table's rows.
 WATCH_FRESH = """
 globalThis.noted = {updates: 0, rows: 0};
@@ -30,7 +30,6 @@ new MutationObserver((changes) => {
   noted.rows += changes.filter(({target}) => target.closest?.("tbody")).length;
 }).observe(document.querySelector("main"), {childList: true, subtree: true, characterData: true});
 """
-# Records a replay's figures at each change.
 WATCH_FIGURES = """
 globalThis.noted = [];
 new MutationObserver(() => {
@@ -43,26 +42,22 @@ new MutationObserver(() => {
 
 
 class Crowd:
-    """A server, and a receiver with a path for each destination."""
-
     def __init__(self, house: House, receiver: Receiver) -> None:
         self.house, self.receiver = house, receiver
 
     def destination(self, name: str, **delivery: object) -> str:
-        """Create a destination that gets the events with the destination's name, and return its id."""
         path = name.lower()
         made = self.house.made(f"{self.receiver.url}/{path}", f"{path}.*", **delivery)
         self.house.patch(made, name=name)
         return made
 
     def post(self, name: str, count: int) -> None:
-        """Post events with this name."""
         for first in range(0, count, BATCH):
             numbers = [str(first + each) for each in range(min(BATCH, count - first))]
             self.house.post_batch(numbers, kind=f"{name.lower()}.made")
 
     def unsound(self, name: str) -> str:
-        """Publish a script that fails for each event of a new destination, and return the script's id."""
+        """Publish a script that fails for each event of a new destination."""
         source = f'function transform(event) {{ throw new Error("no size of {name}"); }}'
         made = self.destination(name, retrySchedule=[])
         script = {"destinationId": made, "name": "Size", "source": source}
@@ -71,21 +66,18 @@ class Crowd:
         return found
 
     def groups(self) -> dict[str, int]:
-        """Return the numbers of dead letters by their last error."""
         found = self.house.api("GET", "/dlq/groups")["items"]
         return {each["lastError"]: each["count"] for each in found}
 
 
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Crowd]:
-    """A server for all tests of this module."""
     with open_place("crowd") as (house, receiver):
         yield Crowd(house, receiver)
 
 
 @pytest.fixture
 def window(browser: Window, crowd: Crowd) -> Iterator[Window]:
-    """A window that is signed in to this server."""
     with browser.another(crowd.house.url) as window:
         window.sign_in(crowd.house.key)
         yield window
@@ -93,7 +85,6 @@ def window(browser: Window, crowd: Crowd) -> Iterator[Window]:
 
 
 def shown(page: Page, selector: str) -> list[str]:
-    """Return the texts of elements."""
     return [each.strip() for each in page.locator(selector).all_inner_texts()]
 
 

@@ -9,8 +9,7 @@ from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
 from tests.clients.drivers import built
 
-# A script of another site's page. With a customer's token it reads and changes destinations, and is
-# refused the list of API keys.
+# With a customer's token, the script reads and changes destinations, and is refused the list of API keys.
 BY_CLIENT = """
 async ([module, url, token, delivery]) => {
     const { Angarium } = await import(module);
@@ -91,7 +90,7 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        # The frame renews its token after three quarters of its five minutes. It gets another customer's.
+        # After three quarters of its token's five minutes, the frame gets another customer's token.
         page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()

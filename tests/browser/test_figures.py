@@ -1,4 +1,4 @@
-"""The command that measures the console: it measures all figures, here with few deliveries."""
+"""The command that measures the console, here with few deliveries."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -49,7 +49,6 @@ EMBED_BYTES = 3072
 
 
 def texts() -> set[str]:
-    """Return every text that the pages show, as it is in the source."""
     found = set()
     for path in OURS:
         if path.suffix == ".js":
@@ -82,7 +81,6 @@ def test_every_text_is_in_the_german_catalogue() -> None:
 
 
 def words_of(schema: Any) -> set[str]:
-    """Return the words of all enumerations in a schema of the document."""
     if isinstance(schema, list):
         return set().union(*map(words_of, schema))
     if not isinstance(schema, dict):

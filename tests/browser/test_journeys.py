@@ -15,7 +15,6 @@ MINUTE_S = 60
 
 
 def row(page: Page, text: str) -> None:
-    """Open a table's first row that contains a text."""
     page.locator("tbody tr", has_text=text).first.locator("a.opener").click()
 
 
@@ -90,7 +89,7 @@ def test_escape_goes_back_to_the_row_and_the_filters(window: Window) -> None:
     page.keyboard.press("j")
     page.keyboard.press("j")
     second = page.evaluate(present)
-    page.keyboard.press("Control+ArrowDown")  # a screen reader's key
+    page.keyboard.press("Control+ArrowDown")
     assert page.evaluate(present) == second
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
@@ -258,7 +257,7 @@ def test_a_lost_connection_is_told_and_mended(browser: Window, town: Town) -> No
         expect(page.locator("tbody tr").first).to_be_visible()
         window.settled()
         rows = [each.get_attribute("data-row") for each in page.locator("a.opener").all()]
-        assert len(rows) == len(set(rows))  # no row twice
+        assert len(rows) == len(set(rows))
     front.close()
 
 

@@ -51,7 +51,6 @@ def test_a_login_link_signs_in_once_and_leaves_no_code(browser: Window, town: To
     with browser.another(town.house.url) as window:
         window.page.goto(f"{town.house.url}/console#{code}")
         window.page.get_by_text("This login link was used before").wait_for()
-        # The command that prints another link.
         window.page.get_by_text("angarium console").wait_for()
 
 

@@ -1,4 +1,6 @@
-"""Modules of the console without a page: JSON, differences, signatures, routes, formats, streams."""
+"""Modules of the console without a page: JSON, differences, signatures, routes, formats,
+streams.
+"""
 
 import base64
 import hashlib
@@ -19,14 +21,12 @@ NOW_S = 1_800_000_000
 
 @pytest.fixture(scope="module")
 def blank(browser: Window, front: Front) -> Iterator[Page]:
-    """An empty page that can import modules."""
     with browser.another(front.url) as window:
         window.page.goto(f"{front.url}{ASSETS}/console/icon.svg")
         yield window.page
 
 
 def call(page: Page, module: str, name: str, *arguments: Any) -> Any:
-    """Call an exported function of a module in `web`."""
     return page.evaluate(
         "([module, name, given]) => import(module).then((found) => found[name](...given))",
         [f"{ASSETS}/{module}", name, arguments],
@@ -87,7 +87,6 @@ def test_a_difference_keeps_what_is_equal(blank: Page) -> None:
 
 
 def signed(body: str, key: bytes = b"k" * 32, at: int = NOW_S) -> dict[str, str]:
-    """Return a body's signed headers."""
     made = hmac.new(key, f"msg_1.{at}.{body}".encode(), hashlib.sha256).digest()
     signature = "v1," + base64.b64encode(made).decode()
     return {"webhook-id": "msg_1", "webhook-timestamp": str(at), "webhook-signature": signature}
@@ -187,7 +186,6 @@ def test_figures_are_told_as_people_read_them(
 
 
 def listed(*numbers: int, cursor: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a page of a list, newest row first."""
     items = [{"id": each, "createdAt": f"2026-01-01T00:00:{each:02}.000Z"} for each in numbers]
     return {"items": items, "nextCursor": cursor, **more}
 

@@ -40,7 +40,6 @@ PAGES = (
 def portal(
     tabs: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = "", **more: Any
 ) -> Iterator[Window]:
-    """Open a page of the portal at top level."""
     with tabs.another(yard.url, **more) if more else tabs.tab() as window:
         visit(window, yard, path, customer, look)
         yield window
@@ -50,7 +49,6 @@ def portal(
 def visit(
     window: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = ""
 ) -> None:
-    """Open a page with a new token."""
     address = f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}"
     window.page.goto(f"{address}#token={yard.token(customer)}{look}")
     window.settled()
@@ -184,7 +182,7 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         own = yard.house.api("GET", "/customers/bob")["permissions"]
         given = {name: value for name, value in own.items() if value is not None}
         assert given == {"testDestinations": False, "archiveDestinations": True}
-        # As if another operator made this change meanwhile.
+        # As another operator does.
         changed = {**own, "retryDeliveries": False}
         account = yard.house.api("GET", "/customers/bob")
         body = {name: account[name] for name in ("name", "quotas")} | {"permissions": changed}
@@ -215,7 +213,6 @@ def test_a_payload_is_text_and_exact(tabs: Window, yard: Yard) -> None:
 
 
 def press(window: Window, target: Locator, key: str = "Tab") -> None:
-    """Move the focus to an element with the keyboard, and press Enter."""
     window.tab_to(target, key)
     window.page.keyboard.press("Enter")
 

@@ -14,14 +14,12 @@ ONCE: dict[str, object] = {"retrySchedule": []}
 
 
 def publish(town: Town, destination: str, source: str) -> None:
-    """Publish a new script for a destination."""
     script = {"destinationId": destination, "name": "Script", "source": source}
     made = town.house.api("POST", "/transform-scripts", script)["id"]
     town.house.api("POST", f"/transform-scripts/{made}/publish", {})
 
 
 def delivered(town: Town, destination: str) -> None:
-    """Wait until the log shows a delivered delivery of a destination."""
     until(lambda: town.house.deliveries(destination, status="DELIVERED"), "it is delivered")
 
 

@@ -20,16 +20,15 @@ FIELD = "Rate limit, per second"
 
 
 def settled(house: House, destination: str, count: int) -> None:
-    """Wait until `count` of a destination's deliveries have ended."""
     ends = f"/deliveries?destinationId={destination}&status=DELIVERED&status=FAILED&limit=100"
     until(lambda: len(house.api("GET", ends)["items"]) == count, "all have ended")
 
 
 def slow_replay(house: House, destination: str) -> str:
-    """Start a replay that has sent one delivery and sends no more at this rate. Return its id.
+    """Start a replay that has sent one delivery and sends no more at this rate.
 
-    A higher rate sends the next delivery immediately, because the wait at the slow rate does not apply
-    to it.
+    A higher rate sends the next delivery immediately, because the wait at the slow rate does not
+    apply to it.
     """
     body = {"destinationId": destination, "ratePerSecond": SLOW}
     made = str(house.api("POST", "/replay-jobs", body)["id"])
@@ -39,7 +38,6 @@ def slow_replay(house: House, destination: str) -> str:
 
 
 def figure(page: Page, name: str) -> Any:
-    """Return the element with a figure's value."""
     return page.locator(".figure", has_text=name).locator(".value")
 
 
@@ -102,7 +100,7 @@ def test_failures_of_a_replay_are_counted_by_cause_and_lead_to_their_deliveries(
     browser: Window, front: Front, town: Town, size: tuple[int, int], locale: str
 ) -> None:
     kind = f"cause{size[0]}"
-    causes = {500: 2, 404: 1}  # the number of dead letters by status
+    causes = {500: 2, 404: 1}
     named = {500: f"{kind} {LONG}"[:250].strip(), 404: f"{kind} 404"}
     for status in causes:
         path = f"/{kind}/{status}"
@@ -163,7 +161,6 @@ def test_a_customer_follows_and_paces_a_recovery(tabs: Window, yard: Yard) -> No
     try:
         with portal(tabs, yard, f"/replays/{job}") as window:
             expect(window.page.locator(".verdict")).to_contain_text("Cancelled")
-            # The link to the list.
             expect(window.page.get_by_role("link", name="Recoveries")).to_have_count(1)
     finally:
         yard.allow()

@@ -16,14 +16,12 @@ def a_rule(town: Town, name: str) -> str:
 
 
 def opened(window: Window, path: str) -> Page:
-    """Open the editor of a rule."""
     page = window.open(f"/rules?open={path.rpartition('/')[2]}")
     page.get_by_role("dialog").get_by_label("Name").wait_for()
     return page
 
 
 def saving(page: Page) -> Any:
-    """Press the button, and return the change that the page sent."""
     with page.expect_response(lambda answer: answer.request.method == "PATCH") as saved:
         page.get_by_role("button", name="Save", exact=True).click()
     assert saved.value.ok

@@ -15,14 +15,13 @@ from tests.browser.window import Window
 from tests.process.house import until
 from tests.process.receiver import Answer, always
 
-LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's path, not the page with the same name
+LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API, not the page
 GROUPS = re.compile(r"^http://[^/]+/dlq/groups\?")
 PAYLOAD_BYTES = 256 * 1024
 
 
 @pytest.fixture(scope="module")
 def elsewhere(town: Town) -> str:
-    """The key of an empty workspace."""
     key = town.house.workspace("Elsewhere")
     town.house.secrets.append(key)
     return key
@@ -30,7 +29,6 @@ def elsewhere(town: Town) -> str:
 
 @pytest.fixture
 def empty(browser: Window, front: Front, elsewhere: str) -> Iterator[Window]:
-    """A window in the empty workspace."""
     with browser.another(front.url) as window:
         window.sign_in(elsewhere)
         yield window
@@ -60,8 +58,7 @@ def test_a_rare_match_is_searched_for_and_the_search_can_be_stopped(
     held: list[Route] = []
 
     def answer(route: Route) -> None:
-        """Answer the first page without items, as when very many rows do not match. Hold
-        the next page."""
+        """The first page has no items, as when very many rows do not match."""
         if "cursor=" in route.request.url:
             held.append(route)
         else:

@@ -29,7 +29,6 @@ class Town:
         self.ids: dict[str, str] = {}
 
     def destination(self, name: str, path: str, types: list[str], **more: Any) -> str:
-        """Create a destination with a rule, and return its id."""
         body = {"name": name, "url": self.receiver.url + path, **more}
         made = self.house.api("POST", "/destinations", body)
         self.house.secrets.append(made["secret"])
@@ -79,12 +78,10 @@ class Town:
         self.ids["rule"] = str(self.first("/routing-rules?enabled=true"))
 
     def first(self, path: str) -> str | None:
-        """Return the id of the first item of a list."""
         items = self.house.api("GET", path + "&limit=1")["items"]
         return str(items[0]["id"]) if items else None
 
     def filled(self, path: str) -> str:
-        """Return a path with ids in place of `{destination}` and similar names."""
         return path.format(**self.ids)
 
     def furnish(self) -> None:
@@ -102,7 +99,6 @@ class Town:
         self.ids["billing"] = self.ids["Billing"]
 
     def events(self, count: int) -> None:
-        """Post events of each type."""
         now = int(time.time())
         for number in range(count):
             kind = TYPES[number % len(TYPES)]

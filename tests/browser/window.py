@@ -18,7 +18,7 @@ from tests.process.house import until
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 WIDE = (1440, 900)
 NARROW = (390, 844)
-STOPS = 120  # the presses of Tab after which an element counts as unreachable
+STOPS = 120  # an element is unreachable after so many presses of Tab
 HANGS_MS = HANGS_S * 1000
 # The folder for screenshots. Without the variable, none are kept.
 SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
@@ -40,7 +40,6 @@ class Window:
 
     @property
     def page(self) -> Page:
-        """The present page."""
         assert self._page is not None, "open another window first"
         return self._page
 
@@ -98,16 +97,14 @@ class Window:
             self.complaints.append(text)
 
     def asked(self) -> list[str]:
-        """Return the requests to the API. The page can load modules of rarer parts at any time."""
+        """Return only requests to the API: the page can load modules of rarer parts at any time."""
         return [each for each in self.requests if "/assets/" not in each]
 
     def forget(self) -> None:
-        """Clear complaints and requests, before the next page of a shared window."""
         self.complaints.clear()
         self.requests.clear()
 
     def search(self) -> None:
-        """Fail if the page complained or sent a request to another host."""
         assert self.complaints == []
         assert [each for each in self.requests if not each.startswith((self.url, "data:"))] == []
 
@@ -136,17 +133,14 @@ class Window:
         until(lambda: self.page.evaluate("true") and condition(), what)
 
     def shoot(self, name: str) -> None:
-        """Keep a screenshot if ANGARIUM_SCREENSHOTS names a folder."""
         if SHOTS:
             Path(SHOTS).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
 
     def dress(self, scheme: Any) -> None:
-        """Show the page in the light or the dark scheme, as if the reader's system had changed it."""
         self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
 
     def tab_to(self, target: Locator, key: str = "Tab") -> None:
-        """Press a key until an element has the focus, like a reader without a mouse."""
         target.wait_for()
         for _ in range(STOPS):
             if target.evaluate("(element) => element === document.activeElement"):
@@ -162,7 +156,7 @@ class Window:
 
 @contextmanager
 def open_browser(program: str) -> Iterator[Window]:
-    """Start a browser. `another` creates its windows."""
+    """Start a browser."""
     # The service's bridge to asyncio installs a loop in which Playwright cannot run.
     with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
         started = sync_playwright()

@@ -18,7 +18,7 @@ CUSTOMER = "ada"
 
 
 class Yard:
-    """The server and the objects there. `ids` maps names to ids."""
+    """`ids` maps names to ids."""
 
     def __init__(self, house: House, receiver: Receiver) -> None:
         self.house, self.receiver = house, receiver
@@ -28,7 +28,6 @@ class Yard:
         self.url = house.url
 
     def token(self, customer: str = CUSTOMER) -> str:
-        """Return a session's token."""
         made = self.house.api(
             "POST", "/embed/sessions", {"customerExternalId": customer, "ttlSeconds": 900}
         )
@@ -117,7 +116,7 @@ ABILITIES = (
 
 @contextmanager
 def host_page(yard: Yard) -> Iterator[str]:
-    """Run the documentation's example. Yields its address."""
+    """Run the documentation's example."""
     environment = {
         **os.environ,
         "ANGARIUM_URL": yard.url,

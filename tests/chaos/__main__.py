@@ -25,7 +25,6 @@ TIMELINE = 400  # the most lines that are printed
 
 
 def main() -> int:
-    """Run rounds until the time is up. Return how many broke a promise."""
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))

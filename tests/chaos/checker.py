@@ -1,7 +1,6 @@
 """Checks the promises only from the sender's log and the receivers' log.
 
-The caller gives the times of kills and freezes, because only then may a delivery come twice. Nothing here
-asks the server or its database, or shares code with them.
+The caller gives the times of kills and freezes, because only then may a delivery come twice.
 """
 
 import json
@@ -28,7 +27,7 @@ LEFT_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The time of a fault, by the monotonic clock that all processes share."""
+    """Times of the monotonic clock that all processes share."""
 
     began: float
     ended: float
@@ -36,11 +35,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at a receiver. `answered`: when a complete 200 was written, or None. `doubtful`: the
-    receiver was killed while it wrote one.
+    """One request at a receiver.
 
-    A frozen receiver reads a request long after it was sent. `sent`: the earliest time at which that can
-    have been. `late`: it was read so late that its sender may have given up.
+    - `answered`: when a complete 200 was written, or None.
+    - `doubtful`: the receiver was killed while it wrote one.
+    - `sent`: the earliest time at which the request can have been sent. A frozen receiver reads a
+      request long after it was sent.
+    - `late`: it was read so late that its sender may have given up.
     """
 
     path: str
@@ -62,7 +63,7 @@ class Sent:
     poster: str
     began: float
     accepted: float | None = None  # the beginning of the request that got the first 202
-    ended: float | None = None  # the time of that 202
+    ended: float | None = None
     id: str | None = None
     doubtful: bool = False  # a try without an answer can have been accepted
     place: int = 0  # among the poster's events, in the order of a batch
@@ -81,13 +82,12 @@ class Verdict:
     arrivals: int = 0
     failed: int = 0  # attempts that got no success as an answer
     duplicates: int = 0
-    late: int = 0  # requests that were read when their sender may have given up
+    late: int = 0
     oldest_s: float = (
         0.0  # after crashes with a working database: a duplicate's longest time before its crash
     )
 
     def wrong(self, what: str, which: Iterable[object]) -> None:
-        """Note a violation if `which` is not empty."""
         found = list(which)
         if found:
             self.violations.append(f"{len(found)} {what}: {found[:SHOWN]}")
@@ -160,7 +160,6 @@ def resumed(received: Path, kills: Iterable[float]) -> list[float]:
 
 
 def latest(sent: Path, received: Path) -> float:
-    """Return the longest time from an accepted request to the first arrival of its event."""
     events, _ = _sent(sent, Verdict())
     came: dict[tuple[str, str], float] = {}
     for arrival in _received(received):
@@ -185,7 +184,6 @@ def _lines(file: Path) -> Iterable[dict[str, Any]]:
 
 
 def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]]]:
-    """Return the events by their number, and the batches that were posted once and got no answer."""
     events: dict[str, Sent] = {}
     batches: dict[str, list[str]] = {}
     for line in _lines(file):
@@ -212,7 +210,6 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
 
 
 def _received(file: Path) -> list[Arrival]:
-    """Return the requests in the order of their arrival."""
     notes: dict[tuple[int, int], dict[str, Any]] = defaultdict(dict)
     arrivals = []
     for line in _lines(file):
@@ -240,7 +237,7 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """Check that each event always comes under the id that its sender got, with the same bytes."""
+    """An event always comes under the id that its sender got, with the same bytes."""
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:
@@ -270,8 +267,7 @@ def _firsts(come: list[Arrival]) -> dict[str, int]:
 def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
-    """Check that an event posted after another event's 202 arrives after it: within one lane, or among
-    all."""
+    """An event posted after another event's 202 arrives after it: within one lane, or among all."""
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
     for n in firsts:
@@ -294,8 +290,9 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """Check that a receiver gets a delivery again after its success only if a crash may have prevented
-    the record of that success."""
+    """A receiver gets a delivery again after its success only if a crash may have prevented the
+    record of that success.
+    """
     answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:
@@ -318,7 +315,6 @@ def _between(sent: float, again: float, crash: Interval) -> bool:
 
 
 def _may_wait(answered: float, crash: Interval, database: list[Interval]) -> bool:
-    """Return True if an outcome may have waited for the database when the crash came."""
     return any(
         trouble.began < crash.ended and trouble.ended + SETTLED_S > answered for trouble in database
     )

@@ -2,9 +2,8 @@
 
     python -m tests.chaos.clock FILE serve ...
 
-The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in wraps the two functions
-by which the server asks for the wall clock, then runs the command line. Neither touches the monotonic
-clock.
+The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in wraps the two
+functions by which the server asks for the wall clock, then runs the command line.
 """
 
 import os
@@ -16,13 +15,13 @@ PLACES = "*/faketime/libfaketimeMT.so.1"  # below /usr/lib, by Debian's package 
 
 
 def faketime() -> str | None:
-    """Return the library's path, or None without it. `FAKETIME_LIBRARY` can give the path."""
+    """Return the library's path; `FAKETIME_LIBRARY` can give it."""
     installed = [str(path) for path in Path("/usr/lib").glob(PLACES)]
     return os.environ.get("FAKETIME_LIBRARY") or next(iter(sorted(installed)), None)
 
 
 def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the module to run, with its arguments, and the variables, for a server with this clock."""
+    """Return the arguments for `python -m` and the variables of a server with this clock."""
     library = faketime()
     if library is not None:
         return ["bench.traceable"], {
@@ -35,7 +34,6 @@ def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def set_clock(offset: Path, seconds: int) -> None:
-    """Make the clock wrong by `seconds`."""
     draft = offset.with_suffix(".new")
     draft.write_text(f"{seconds:+d}\n")
     draft.replace(offset)

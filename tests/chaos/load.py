@@ -2,8 +2,8 @@
 
     python -m tests.chaos.load
 
-A poster is a lane: it posts the next request only when it knows the fate of the last one, or has given it
-up. For each connection it reads the server's port from a file, as a client looks up a name.
+A poster is a lane: it posts the next request only when it knows the fate of the last one, or has
+given it up.
 """
 
 import http.client
@@ -21,15 +21,13 @@ from tests.chaos.tool import answer
 ANSWER_S = (
     8.0  # then the connection is given up: the server can be frozen or cut off from its database
 )
-AGAIN_S = 0.05  # before another try
+AGAIN_S = 0.05
 LAST_S = 45.0  # at the end, how long requests whose fate is unknown are posted again
 PAD = "x" * 120
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a poster posts."""
-
     size: int = 1  # events per request
     keyed: bool = True  # with idempotency keys
     insists: bool = True  # a request without an answer is posted again until it has one
@@ -62,7 +60,6 @@ class Poster(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Post one request after another."""
         while not self.ended.wait(self._manner.pause_s):
             numbers = [f"{self.name}-{self._next + k}" for k in range(self._manner.size)]
             self._next += self._manner.size
@@ -145,7 +142,6 @@ class Poster(threading.Thread):
 
 
 def main() -> None:
-    """Post until told to end, then wait for the last answers."""
     plan = json.loads(sys.stdin.readline())
     log = os.open(plan["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     posters = [Poster(name, manner, plan, log) for name, manner in MANNERS.items()]

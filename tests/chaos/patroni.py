@@ -1,7 +1,4 @@
-"""Two PostgreSQL servers that Patroni manages, with etcd and synchronous replication.
-
-Only for machines that have both programs.
-"""
+"""Two PostgreSQL servers that Patroni manages, with etcd and synchronous replication."""
 
 import json
 import os
@@ -28,7 +25,7 @@ PROGRAMS = ("patroni", "etcd")
 READY_S = 90.0  # time to make two databases, one as a copy of the other
 ENDING_S = 10.0
 ASK_S = 2.0
-LOOK_S = 0.1  # between two looks for the leader
+LOOK_S = 0.1
 CONFIGURATION = """
 scope: chaos
 name: {name}
@@ -62,7 +59,6 @@ postgresql:
 
 
 def installed() -> bool:
-    """Return True if this machine has the programs."""
     return all(shutil.which(name) for name in PROGRAMS)
 
 
@@ -84,13 +80,11 @@ class Member:
         self._file.write_text(text)
 
     def start(self) -> None:
-        """Start the member, unless it runs."""
         if self._process is None or self._process.poll() is not None:
             self._process = _started(self._folder, "patroni", str(self._file))
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
-        """Send a request to the member's Patroni. Return the status (0 without an answer) and the
-        answer's text."""
+        """Send a request to the member's Patroni; the status is 0 without an answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._rest}{path}", data)
         try:
@@ -103,12 +97,11 @@ class Member:
 
     @property
     def leads(self) -> bool:
-        """True if its Patroni answers that it is the leader."""
         return self.ask("/primary")[0] == 200
 
     @property
     def follows(self) -> bool:
-        """True if its Patroni answers that each commit waits for it."""
+        """True if each commit waits for it."""
         return self.ask("/sync")[0] == 200
 
     def kill(self) -> None:
@@ -126,7 +119,7 @@ class Member:
 
 
 class Pair(Cluster):
-    """The two members as one database. Its address is the leader's."""
+    """The two members as one database."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -144,7 +137,6 @@ class Pair(Cluster):
         self._last = f"127.0.0.1:{self.members[0].port}"
 
     def start(self) -> None:
-        """Start both, and wait until each commit waits for the second."""
         for member in self.members:
             member.start()
         self.wait_safe()
@@ -162,19 +154,17 @@ class Pair(Cluster):
         raise RuntimeError("Patroni's cluster does not become safe")
 
     def leader(self) -> Member | None:
-        """Return the leader, or None for a moment without one."""
         return next((each for each in self.members if each.leads), None)
 
     @property
     def address(self) -> str:
-        """The leader's address; without a leader, the last one's."""
+        """Without a leader, the last leader's address."""
         leader = self.leader()
         if leader is not None:
             self._last = f"127.0.0.1:{leader.port}"
         return self._last
 
     async def connect(self) -> "asyncpg.Connection[Any]":
-        """Return a new session."""
         host, _, port = self.address.rpartition(":")
         return await asyncpg.connect(
             host=host, port=int(port), user="postgres", database="postgres", timeout=QUERY_S,
@@ -182,7 +172,6 @@ class Pair(Cluster):
         )  # fmt: skip
 
     def kill(self) -> None:
-        """End all processes."""
         for member in self.members:
             member.kill()
         self._etcd.kill()
@@ -190,8 +179,9 @@ class Pair(Cluster):
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """While the block runs, tell a proxy where the leader is whenever that changes, like a load
-        balancer that asks Patroni."""
+        """While the block runs, tell a proxy where the leader is, like a load balancer that asks
+        Patroni.
+        """
         over = threading.Event()
 
         def look() -> None:

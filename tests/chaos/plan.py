@@ -1,8 +1,4 @@
-"""A round's plan, drawn from its seed: the disturbances, their times and durations.
-
-Several hands act side by side, so that faults meet: one strikes servers, others strike databases, network
-and receivers.
-"""
+"""A round's plan, drawn from its seed: the disturbances, their times and durations."""
 
 import random
 from dataclasses import dataclass
@@ -36,8 +32,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
-    given. `nodes` servers share `parts`, and each has `workers` workers."""
+    """The plan of a seed.
+
+    `followed`: the database has a standby. No step begins after `seconds`. Each of the `nodes` has
+    `workers` workers.
+    """
 
     seed: int
     followed: bool
@@ -68,8 +67,9 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: in
 
 
 def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
-    """Draw a round that measures how long a part's moves take. `how`: "kills" of the node that has the
-    part, or "hand-overs" by that node."""
+    """Draw a round that measures how long a part's moves take: by "kills" or "hand-overs" of its
+    node.
+    """
     chance = random.Random(seed)
     steps: list[Step] = []
     left = seconds
@@ -81,7 +81,6 @@ def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills")
 
 
 def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
-    """Draw a round that has each disturbance once; order and times depend on the seed."""
     chance = random.Random(seed)
     hands = []
     for book, rest_s in zip(books(nodes, workers, parts), RESTS_S, strict=True):
@@ -95,7 +94,6 @@ def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> P
 
 
 def switched(seed: int) -> Plan:
-    """Draw a round on a database that Patroni manages: only switch-overs and losses of its leader."""
     chance = random.Random(seed)
     return Plan(
         seed, False, None, (tuple(_step(chance, [kind], SWITCHED_S) for kind in patroni.BOOK),)

@@ -1,9 +1,7 @@
-"""A proxy to the database or between servers. On command it forwards bytes slowly, only in part, or not
-at all.
+"""A proxy to the database or between servers. On command it forwards bytes slowly, only in part, or
+not at all.
 
     python -m tests.chaos.proxy
-
-It knows only the direction of the bytes: statements or answers.
 """
 
 import json
@@ -31,7 +29,7 @@ class Road:
     target: str = ""
     latency_s: float = 0.0
     bytes_s: float = math.inf
-    frozen: bool = False  # nothing passes, nothing is closed: packets are dropped
+    frozen: bool = False  # packets are dropped, and nothing is closed
     refusing: bool = False
     cut: str | None = None  # the next message in this direction is cut in the middle
     thawed: trio.Event = field(default_factory=trio.Event)
@@ -46,14 +44,11 @@ class Pair:
     half: bool = False  # the database's end is gone, but the client does not know
 
     def reset(self) -> None:
-        """End both at once."""
         for stream in (self.client, self.database):
             _reset(stream)
 
 
 class Proxy:
-    """Listens on a port of 127.0.0.1."""
-
     def __init__(self) -> None:
         self.road = Road()
         self._pairs: set[Pair] = set()
@@ -108,7 +103,7 @@ class Proxy:
             self._pairs.discard(pair)
 
     async def _reached(self) -> trio.SocketStream:
-        """Connect to the target: a socket's file, or HOST:PORT."""
+        """The target is a socket's file, or HOST:PORT."""
         host, _, port = self.road.target.rpartition(":")
         if host:
             return await trio.open_tcp_stream(host, int(port))
@@ -119,7 +114,7 @@ class Proxy:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while data := await source.receive_some(CHUNK):
                 if pair.half:
-                    continue  # the bytes are dropped
+                    continue
                 await self._pass(len(data))
                 if self.road.cut == way and len(data) >= LEAST_CUT:
                     self.road.cut = None

@@ -49,13 +49,11 @@ class Receiver:
         self._count = 0
 
     def behave(self, path: str, mode: str) -> None:
-        """Answer in this mode from now on, and drop the requests that were held."""
         self._modes[path] = mode
         self._changed.set()
         self._changed = trio.Event()
 
     async def take(self, stream: trio.SocketStream) -> None:
-        """Answer the requests of one connection."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError, OSError):
             buffer = bytearray()
             while (request := await self._read(stream, buffer)) is not None:
@@ -89,7 +87,6 @@ class Receiver:
     async def _answered(
         self, stream: trio.SocketStream, path: str, headers: dict[str, str], body: bytes
     ) -> bool:
-        """Log and answer a request; return True if the connection continues."""
         mode = self._modes.get(path, "ok")
         if mode == "flap":
             mode = self._chance.choice(("ok", "fail"))
@@ -148,7 +145,6 @@ class Receiver:
 
 
 async def main() -> None:
-    """Listen, take commands, and end with standard input."""
     plan = json.loads(sys.stdin.readline())
     receiver = Receiver(plan["log"], plan["seed"])
     async with trio.open_nursery() as nursery:

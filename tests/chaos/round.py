@@ -34,8 +34,6 @@ REPLACED = "OwnershipLostError"
 
 @dataclass
 class Outcome:
-    """The result of a round."""
-
     seed: int
     verdict: Verdict
     disturbances: Counter[str] = field(default_factory=Counter)
@@ -47,12 +45,11 @@ class Outcome:
     impossible: set[str] = field(default_factory=set)
     # For each kill of the delivering process: the seconds until another process delivers.
     resumed_s: list[float] = field(default_factory=list)
-    paused_s: list[float] = field(default_factory=list)  # times without a delivery
+    paused_s: list[float] = field(default_factory=list)
     latest_s: float = 0.0  # the longest time from a request to the first arrival of its event
 
     @property
     def failed(self) -> bool:
-        """True if a promise was broken."""
         return bool(self.verdict.violations)
 
 
@@ -73,7 +70,7 @@ class Round:
         self._kills_of_holders: list[float] = []
 
     def play(self) -> Outcome:
-        """Run the round to its end. The outcome contains everything that goes wrong."""
+        """The outcome contains everything that goes wrong."""
         began = time.monotonic()
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o755)  # PostgreSQL, started by root, is another account
@@ -175,7 +172,6 @@ class Round:
                 raise RuntimeError(f"{server.name} is not ready {HEALED_S:g} s after all trouble")
 
     def _drain(self, world: World) -> None:
-        """Wait until no delivery waits; if that takes too long, note a violation."""
         give_up = time.monotonic() + DRAINED_S
         waiting = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
         while count := world.value(waiting):
@@ -224,7 +220,6 @@ class Round:
             violations.append(f"the counters are not the sums of the rows: {str(error)[:400]}")
 
     def _keep(self, world: World) -> None:
-        """Keep the plan, the verdict and the database's rows for a person who looks for the fault."""
         plan = [[(s.kind.__name__, s.rest_s, s.for_s, s.seed) for s in h] for h in self.plan.hands]
         told = {"seed": self.plan.seed, "plan": plan, "violations": self.outcome.verdict.violations}
         (self.folder / "verdict.json").write_text(json.dumps(told, indent=1))
@@ -235,8 +230,7 @@ class Round:
 
 
 def _broken(line: str) -> bool:
-    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack whose
-    error is not `REPLACED`."""
+    """A line shows a fault if it is no log entry, or has a stack whose error is not `REPLACED`."""
     try:
         told = json.loads(line)
     except ValueError:

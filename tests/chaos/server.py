@@ -91,7 +91,6 @@ class Server:
                         self._spawn()
 
     def close(self) -> None:
-        """Kill the server, and end its keeper."""
         self._closed.set()
         self.kill()
         if self._keeper.is_alive():
@@ -100,7 +99,7 @@ class Server:
     # --- what is done to it
 
     def kill(self) -> None:
-        """Kill the server with signal 9. It stays down."""
+        """The server stays down."""
         with self._turn:
             self._wanted = False
             if self._process is not None and self._process.poll() is None:
@@ -108,7 +107,7 @@ class Server:
                 self._process.wait(ENDING_S)
 
     def terminate(self) -> int:
-        """End the server as an operator does. It stays down. Return its exit code."""
+        """End the server as an operator does; it stays down. Return its exit code."""
         with self._turn:
             self._wanted = False
             assert self._process is not None
@@ -117,18 +116,16 @@ class Server:
         return process.wait(ENDING_S)
 
     def signal(self, number: int) -> None:
-        """Send the server a signal, if it lives."""
         with self._turn:
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(number)
 
     def retire(self) -> None:
-        """Stop restarting the server."""
         with self._turn:
             self._wanted = False
 
     def wait_ended(self) -> int:
-        """Wait until the server ends by itself, as after a replacement. Return its exit code."""
+        """Return the exit code of a server that ends by itself, as after a replacement."""
         assert self._process is not None
         return self._process.wait(ENDING_S)
 
@@ -136,24 +133,21 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def lives(self) -> bool:
-        """True if the server runs, frozen or not."""
+        """A frozen server lives."""
         return self._process is not None and self._process.poll() is None
 
     def ready(self, within_s: float = ANSWER_S) -> bool:
-        """Return True if the server answers that it is ready."""
         try:
             return call("GET", f"{self.url}/readyz", timeout_s=within_s) is not None
         except (OSError, RuntimeError, ValueError, urllib.error.URLError):
             return False
 
     def wait_ready(self, within_s: float = READY_S) -> bool:
-        """Wait until the server is ready. Return False if it is not ready in time."""
         give_up = time.monotonic() + within_s
         while time.monotonic() < give_up:
             if self.ready():
@@ -162,11 +156,10 @@ class Server:
         return False
 
     def memory_mb(self) -> float:
-        """Return the resident memory: of several workers, that of the largest."""
+        """Of several workers, the memory of the largest."""
         return self._largest(rss_mb)
 
     def descriptors(self) -> int:
-        """Return the number of open files and sockets: of several workers, the largest number."""
         return int(self._largest(descriptors))
 
     def _largest(self, measure: Callable[[int], float]) -> float:
@@ -177,7 +170,7 @@ class Server:
         return max(found)
 
     def workers(self) -> dict[str, int]:
-        """Return the process id of each worker by name, from the log. Without workers it is empty."""
+        """The process id of each worker by name, from the log; empty without workers."""
         found: dict[str, int] = {}
         for line in self.log_file.read_text("utf-8", "replace").splitlines():
             if STARTED in line:
@@ -187,5 +180,5 @@ class Server:
 
     @staticmethod
     def worker_named(number: int) -> str:
-        """Return the name of a worker, counted from 1."""
+        """`number` counts from 1."""
         return f"{socket.gethostname()}-{number}"

@@ -14,7 +14,6 @@ Lines = list[dict[str, Any]]
 
 
 def sent() -> Lines:
-    """Return the log of two posters that post in turn, a batch without an answer and a refusal."""
     lines: Lines = [
         {"poster": "ab"[k % 2], "n": [f"{k}"], "began": k + 0.1, "ended": k + 0.2, "status": 202,
          "ids": [f"id{k}"]}
@@ -34,7 +33,6 @@ def arrival(path: str, n: str, at: float, k: int, **more: object) -> dict[str, A
 
 
 def received() -> Lines:
-    """Return a log in which all ten events come to each path, in order, and are answered."""
     lines: Lines = []
     for place, path in enumerate(PATHS):
         for n in range(10):

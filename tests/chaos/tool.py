@@ -12,7 +12,7 @@ ENDING_S = 60.0  # a poster waits for its last answer, after any number of tries
 
 
 class Tool:
-    """One such program. Its first line says that it is ready."""
+    """A program whose first line says that it is ready."""
 
     def __init__(self, module: str, **plan: object) -> None:
         self._process = subprocess.Popen(
@@ -28,11 +28,9 @@ class Tool:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
         return self._process.pid
 
     def tell(self, **command: object) -> Any:
-        """Send the program a command, and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._turn:
@@ -44,12 +42,11 @@ class Tool:
         return json.loads(answer)
 
     def kill(self) -> None:
-        """End the program with signal 9."""
         self._process.kill()
         self._closed()
 
     def end(self) -> None:
-        """Let the program end by itself: close its standard input."""
+        """Let the program end by itself."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -68,5 +65,4 @@ class Tool:
 
 
 def answer(value: object = True) -> None:
-    """Answer a command. The program itself calls this."""
     print(json.dumps(value), flush=True)

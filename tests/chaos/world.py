@@ -39,7 +39,7 @@ class Template:
     key: str
 
     def primary(self, folder: Path, connections: int) -> Cluster:
-        """Return the database of a round, which does not run yet."""
+        """The round's database does not run yet."""
         cluster = Cluster(folder, connections)
         cluster.copy(self.cluster)
         return cluster
@@ -50,7 +50,6 @@ class PatroniTemplate(Template):
     """The database of one round, managed by Patroni."""
 
     def primary(self, folder: Path, connections: int) -> Cluster:
-        """Return the database itself."""
         del folder, connections
         return self.cluster
 
@@ -64,7 +63,6 @@ class Timeline:
         self._began = time.monotonic()
 
     def note(self, what: str, **more: object) -> None:
-        """Write a line."""
         now = time.monotonic()
         line = {"at": now, "s": round(now - self._began, 2), "what": what, **more}
         with self._turn, self.file.open("a") as file:
@@ -72,7 +70,7 @@ class Timeline:
 
 
 class World:
-    """The objects that disturbances act on. `settings` are environment variables of the servers."""
+    """The objects that disturbances act on. `settings` are the servers' environment variables."""
 
     def __init__(
         self,
@@ -121,7 +119,7 @@ class World:
     # --- servers
 
     def new_server(self, **more: str) -> Server:
-        """Return another server on the same database, with `more` settings. It does not run yet."""
+        """The new server does not run yet."""
         number = len(self._servers)
         settings = {
             "ANGARIUM_DATABASE_URL": (
@@ -146,7 +144,6 @@ class World:
         return server
 
     def _new_node(self) -> Server:
-        """Return another server, which stands by or shares the parts."""
         bind, advertised = ports_in_a_row(self._parts), ports_in_a_row(self._parts)
         parts: dict[str, str] = {}
         if self._parts > 1:
@@ -165,12 +162,11 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """The servers that must run: all if they are linked, otherwise only the present one."""
+        """All servers if they are linked, otherwise only the present one."""
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """Return the server that has the workspace's part, or None if none has it or the database does
-        not answer."""
+        """None if no server has the workspace's part, or if the database does not answer."""
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
             found = [row[0] for row in self.rows(sql, self.part(self._parts))]
@@ -179,21 +175,17 @@ class World:
         return self._at[found[0]] if found else None
 
     def process_of_part(self, server: Server) -> tuple[str, int | None]:
-        """Return the name and the process id of the server's process that works for the workspace's
-        part."""
         name = f"{server.name}-{self.part(self._parts) + 1}"
         return name, server.workers().get(name)
 
     def part(self, parts: int) -> int:
-        """Return the number of the workspace's part, of `parts`."""
         return int(self.workspace[-2:], 16) % parts
 
     def pause(self, seconds: float) -> None:
-        """Let a fault last for `seconds`. This is a fixed time on purpose: it waits for no event."""
+        """A fixed time on purpose: it waits for no event."""
         time.sleep(seconds)
 
     def open_door(self, server: Server) -> None:
-        """Send the posters to this server from now on."""
         self.server = server
         draft = self.door.with_suffix(".new")
         draft.write_text(str(server.port))
@@ -201,16 +193,13 @@ class World:
 
     @property
     def exits(self) -> list[Exit]:
-        """The exits of servers by themselves."""
         return [exit_ for server in self._servers for exit_ in server.exits]
 
     @property
     def logs(self) -> list[Path]:
-        """The servers' log files."""
         return [server.log_file for server in self._servers]
 
     def furnish(self) -> None:
-        """Make a destination for each ordering, each with a rule that sends it every event."""
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
         self.timeline.note("ready")
@@ -231,9 +220,9 @@ class World:
         self.standby = standby
 
     def insist(self, path: str, body: object = None) -> Any:
-        """Send a POST (a GET without a body) and return the answer. Repeat it while the server does not
-        answer, or answers 404, 500 or 503 because it is busy or just starting. Only for requests that can
-        be made twice."""
+        """Repeat a POST (a GET without a body) while the server is away, busy or just starting (404,
+        500, 503). Only for requests that can be made twice.
+        """
         give_up = time.monotonic() + READY_S
         while True:
             try:
@@ -251,17 +240,14 @@ class World:
 
     @property
     def sent(self) -> Path:
-        """The sender's log."""
         return self.folder / "sent.jsonl"
 
     @property
     def received(self) -> Path:
-        """The receivers' log."""
         return self.folder / "received.jsonl"
 
     @contextmanager
     def load(self) -> Iterator[None]:
-        """Post while the block runs. At its end, each poster waits for its last answer."""
         posters = Tool("load", door=str(self.door), key=self.key, log=str(self.sent))
         posters.tell()
         try:
@@ -274,17 +260,14 @@ class World:
         return Tool("receiver", port=port, log=str(self.received), seed=self.seed)
 
     def revive_receivers(self) -> None:
-        """Start the receivers again on the same port."""
         self.receivers = self._receivers(self.receiver_port)
 
     # --- what the rows say
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
-        """Read the database directly."""
         return self.primary.query(sql, *arguments)
 
     def value(self, sql: str, *arguments: object) -> Any:
-        """Read one value from the database."""
         return self.rows(sql, *arguments)[0][0]
 
     # --- its end
@@ -304,7 +287,6 @@ class World:
 
 
 def make_template(folder: Path) -> Template:
-    """Make the database from which each round begins."""
     cluster = Cluster(folder)
     cluster.make()
     cluster.start()
@@ -316,7 +298,6 @@ def make_template(folder: Path) -> Template:
 
 
 def make_patroni_template(folder: Path) -> PatroniTemplate:
-    """Make a database that Patroni manages, for one round."""
     pair = Pair(folder)
     try:
         pair.start()
@@ -328,7 +309,6 @@ def make_patroni_template(folder: Path) -> PatroniTemplate:
 
 
 def _furnished(folder: Path, url: str) -> str:
-    """Let a server create its tables in an empty database. Return an API key for it."""
     settings = {"ANGARIUM_DATABASE_URL": url, "ANGARIUM_MASTER_KEY": MASTER_KEY}
     data = folder / "data"
     data.mkdir()

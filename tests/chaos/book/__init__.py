@@ -1,5 +1,4 @@
-"""All disturbances: a class for each kind. A book lists the kinds that strike the same thing: servers,
-databases, the network, or receivers."""
+"""All disturbances: a class for each kind."""
 
 from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
@@ -16,8 +15,6 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 def books(
     servers_count: int, workers_count: int = 1, parts: int = 1
 ) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round with `servers_count` servers, `workers_count` workers in each, and the
-    workspaces divided into `parts` parts."""
     if parts > 1:
         return (machines.BOOK, *BOOKS[1:])
     if workers_count > 1:

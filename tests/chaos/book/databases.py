@@ -24,7 +24,7 @@ PAUSE_S = 0.02
 
 
 class DatabaseKilled(Disturbance):
-    """The postmaster gets signal 9. It is started again and replays its log."""
+    """The postmaster gets signal 9."""
 
     touches = frozenset({DATABASE})
     kills, weight = 1, 4
@@ -64,8 +64,6 @@ class DatabaseFrozen(Disturbance):
 
 
 class DatabaseRestarted(Disturbance):
-    """A restart as by an operator."""
-
     touches = frozenset({DATABASE})
     mode = "fast"
 
@@ -147,8 +145,6 @@ class OutOfConnections(Disturbance):
 
 
 class StatementsCancelled(Disturbance):
-    """Running statements are cancelled, again and again."""
-
     touches = frozenset({DATABASE})
     for_s = (0.5, 2.0)
     act = "pg_cancel_backend"

@@ -22,7 +22,6 @@ class DiskFull(Disturbance):
         return world.small_disks
 
     def folder(self) -> Path:
-        """The folder of the disk."""
         return self.world.primary.folder
 
     def begin(self) -> None:

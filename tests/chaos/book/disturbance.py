@@ -13,10 +13,10 @@ class Disturbance:
     """One kind of fault. `end` leaves everything as it was, or as an operator would repair it."""
 
     touches: ClassVar[frozenset[str]]  # two faults that touch the same thing never run at once
-    for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)  # how long it lasts, drawn at random
+    for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)
     kills: ClassVar[int] = 0  # processes killed: server, database or receivers
     crashes: ClassVar[bool] = False  # attempts in flight may be sent again
-    weight: ClassVar[int] = 1  # how often it is drawn
+    weight: ClassVar[int] = 1
 
     def __init__(self, world: World, chance: random.Random) -> None:
         self.world = world
@@ -30,11 +30,9 @@ class Disturbance:
         return True
 
     def killed(self) -> None:
-        """Note that the delivering process is killed now, and another one has to continue."""
         self.killed_at = time.monotonic()
 
     def begin(self) -> None:
-        """Begin the fault."""
         raise NotImplementedError
 
     def end(self) -> None:

@@ -1,5 +1,6 @@
-"""Faults of a cluster whose machines share the parts (shares of the workspaces): one process of a machine
-is killed or frozen, or a whole machine is killed or drained."""
+"""Faults of a cluster whose machines share the parts (shares of the workspaces): of one process, or
+of a whole machine.
+"""
 
 import os
 import signal
@@ -19,7 +20,6 @@ class HolderTrouble(nodes.NodeTrouble):
         return self.world.active_server() or super()._chosen()
 
     def strike(self, number: int) -> None:
-        """Send the process a signal, if it lives."""
         name, pid = self.world.process_of_part(self.node)
         self.world.timeline.note("process", name=name, pid=pid, signal=number)
         if pid is not None:
@@ -28,8 +28,9 @@ class HolderTrouble(nodes.NodeTrouble):
 
 
 class HolderKilled(HolderTrouble):
-    """Signal 9 to the process. Its machine starts it again. It is a standby if another machine's process
-    has taken the part meanwhile."""
+    """Signal 9 to the process. If another machine's process takes the part meanwhile, the
+    restarted process is a standby.
+    """
 
     for_s = (0.2, 2.0)
     kills, weight = 1, 5

@@ -38,8 +38,6 @@ class NodeTrouble(Disturbance):
 
 
 class NodeKilled(NodeTrouble):
-    """Signal 9 to any server, active or not, then a restart."""
-
     for_s = (0.2, 4.0)
     kills, weight = 1, 3
 
@@ -49,7 +47,7 @@ class NodeKilled(NodeTrouble):
 
 
 class ActiveKilled(NodeKilled):
-    """Signal 9 to the active server. It starts again before or after a takeover."""
+    """Signal 9 to the active server."""
 
     weight = 6
 
@@ -75,8 +73,7 @@ class ActiveAndStandbyKilled(ActiveKilled):
 
 
 class ActiveFrozen(NodeTrouble):
-    """SIGSTOP to the active server, for shorter or longer than a takeover takes. Then it wakes, and must
-    do no harm."""
+    """SIGSTOP to the active server, for shorter or longer than a takeover takes."""
 
     for_s = (0.5, 7.0)
     weight = 4

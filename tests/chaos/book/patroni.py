@@ -19,7 +19,6 @@ class PatroniTrouble(Disturbance):
 
     @property
     def pair(self) -> Pair:
-        """The two servers that Patroni manages."""
         assert isinstance(self.world.primary, Pair)
         return self.world.primary
 

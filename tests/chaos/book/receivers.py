@@ -72,8 +72,6 @@ class Late(Misbehaving):
 
 
 class ReceiversKilled(Disturbance):
-    """Signal 9, then a restart on the same port."""
-
     touches = frozenset({RECEIVERS})
     for_s = (0.0, 1.0)
     kills = 1

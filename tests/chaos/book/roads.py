@@ -21,8 +21,6 @@ class Slow(Disturbance):
 
 
 class Narrow(Disturbance):
-    """Few bytes pass a second."""
-
     touches = frozenset({ROAD})
     for_s = (0.5, 3.0)
 

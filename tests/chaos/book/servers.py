@@ -13,8 +13,6 @@ JUMPS_S = (-7_200, -90, 90, 7_200)  # a little over a daylight hour, or a minute
 
 
 class ServerKilled(Disturbance):
-    """Signal 9, then a restart."""
-
     touches = frozenset({SERVER})
     kills, crashes, weight = 1, True, 6
 
@@ -27,7 +25,7 @@ class ServerKilled(Disturbance):
 
 
 class ServerAndDatabaseKilled(Disturbance):
-    """Server and database are killed together, the database a moment earlier or later."""
+    """The database is killed a moment before or after the server."""
 
     touches = frozenset({SERVER, DATABASE})
     kills, crashes, weight = 2, True, 3
@@ -103,7 +101,7 @@ class ServerReplaced(Disturbance):
 
 
 class FrozenServerReplaced(ServerReplaced):
-    """The first server is frozen, taken for dead and replaced. Then it wakes, and must do no harm."""
+    """The replaced server wakes, and must do no harm."""
 
     frozen = True
 

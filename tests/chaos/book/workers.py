@@ -31,7 +31,6 @@ class WorkerTrouble(Disturbance):
         self.pid = workers.get(self.name)
 
     def strike(self, number: int) -> None:
-        """Send the worker a signal, if it lives."""
         self.world.timeline.note("worker", name=self.name, pid=self.pid, signal=number)
         if self.pid is not None:
             with suppress(ProcessLookupError):
@@ -42,8 +41,6 @@ class WorkerTrouble(Disturbance):
 
 
 class WorkerKilled(WorkerTrouble):
-    """Signal 9 to a worker; its parent starts it again."""
-
     for_s = (0.2, 2.0)
     kills, weight = 1, 8
 
@@ -52,8 +49,6 @@ class WorkerKilled(WorkerTrouble):
 
 
 class AllWorkersKilled(WorkerTrouble):
-    """Signal 9 to all workers at once; their parent lives."""
-
     for_s = (0.2, 2.0)
     kills, weight = 3, 2
 
@@ -94,7 +89,6 @@ class WorkerFrozenForLong(WorkerTrouble):
         super().end()
 
 
-# These strike the parent, and thereby all workers.
 BOOK: tuple[type[Disturbance], ...] = (
     WorkerKilled,
     AllWorkersKilled,
