@@ -1,8 +1,8 @@
-"""The possible values of a type, in one form for the client's type hints and the document's schemas.
+"""The possible values of a type, in one form for the client's type hints and the document's
+schemas.
 
-A kind is a set: names of JSON's types, ("word", word) for each word of an enumeration, and lists and
-maps with the kind of their contents. An object with fields is just "object". The comparison visits its
-fields separately.
+A kind is a set: names of JSON's types, ("word", word) for each word of an enumeration, and lists
+and maps with the kind of their contents. An object with fields is just "object".
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ _PLAIN: dict[Any, str] = {
 
 
 def of_hint(hint: Any) -> Kind:
-    """Return the kind of a type hint. Raises KeyError for a type that JSON does not have."""
+    """Raises KeyError for a type that JSON does not have."""
     if hint is Any:
         return ANYTHING
     if is_typeddict(hint):
@@ -41,7 +41,6 @@ def of_hint(hint: Any) -> Kind:
 
 
 def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
-    """Return the kind of a schema. `resolved` follows a `$ref`."""
     schema = resolved(schema)
     if found := choices(schema):
         return frozenset().union(*(of_schema(each, resolved) for each in found))
@@ -75,7 +74,6 @@ def _opened(part: Any) -> Any:
 
 
 def value_of(kind: Kind) -> Any:
-    """Return the smallest value of a kind."""
     plain = {"string": "x", "encoded": b"", "object": {}, "anything": {}, "boolean": True}
     for part in sorted(kind, key=str):
         if isinstance(part, tuple):

@@ -22,8 +22,6 @@ Script = Callable[[httpx.Request], httpx.Response]
 
 
 class Service:
-    """A transport for both clients that answers from a script and records requests."""
-
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)
         self.requests: list[httpx.Request] = []

@@ -14,8 +14,6 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 class Server:
-    """Answers each request once the gate is open. It counts connections."""
-
     def __init__(self) -> None:
         self.connections = 0
         self.asked = asyncio.Event()

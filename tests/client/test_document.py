@@ -1,6 +1,6 @@
 """The client and the OpenAPI document: their operations, parameters, fields, types and words agree.
 
-Each method is checked, generated or written by hand. The test does not use the generator.
+The test does not use the generator.
 """
 
 import inspect
@@ -32,9 +32,7 @@ LEFT_OUT = {
     "/downloads/{token}",
     "/mcp",
 }
-# Methods whose answer is not JSON.
 BYTES = {"files.content", "observability.stream"}
-# Arguments that are not JSON values.
 GIVEN: dict[str, tuple[Any, ...]] = {"events.send_batch": ([],), "files.create": (b"",)}
 OPERATIONS = {route.client.name: route for route in ROUTES if route.client is not None}
 # The second forms of bodies, each with a method of its own.
@@ -63,7 +61,7 @@ def told(schema: Any) -> kinds.Kind:
 
 
 def answer_of(route: Route) -> Any:
-    """Return the schema of an operation's success. For a page, return the schema of its items."""
+    """For a page, the schema of its items."""
     (status,) = (code for code in operation_of(route)["responses"] if code.startswith("2"))
     content = operation_of(route)["responses"][status]["content"]["application/json"]["schema"]
     schema = resolved(content)
@@ -76,7 +74,7 @@ def answer_of(route: Route) -> Any:
 
 
 def shape_of(hint: Any) -> Any:
-    """Return the type of an answer. For a page or an iterator, return the type of an item."""
+    """For a page or an iterator, the type of an item."""
     if get_origin(hint) is Iterator or getattr(get_origin(hint), "__name__", "") == "Page":
         return get_args(hint)[0]
     return next((part for part in get_args(hint) if hasattr(part, "__total__")), hint)
@@ -90,7 +88,6 @@ def fields_of(shape: Any) -> dict[str, Any]:
 
 
 def compare(shape: Any, schema: Any, place: str) -> None:
-    """Fail if the fields of a type and a schema differ in name or kind, nested ones included."""
     ours, theirs = fields_of(shape), resolved(schema)["properties"]
     assert set(ours) == set(theirs), place
     assert shape.__required_keys__ == frozenset(resolved(schema).get("required", ())), place
@@ -107,7 +104,6 @@ def compare(shape: Any, schema: Any, place: str) -> None:
 
 
 def objects(schema: Any) -> list[Any]:
-    """Return the object schemas in a schema: itself, its choices, its items."""
     schema = resolved(schema)
     found = [schema] if "properties" in schema else []
     for choice in [*schema.get("anyOf", []), *schema.get("oneOf", [])]:

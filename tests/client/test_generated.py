@@ -20,12 +20,11 @@ from tests.service.house import ServiceHouse, open_service
 from tests.service.receiver import Receiver, open_receiver
 
 PACKAGE = "angarium_generated"
-NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that no object has
+NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The generated package, importable while the module's tests run."""
     folder = tmp_path_factory.mktemp("generated")
     (folder / "openapi.json").write_bytes(openapi_json())
     (folder / "config.yaml").write_text("post_hooks: []\n")  # no formatting and no downloads
@@ -50,21 +49,17 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 async def house(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
-    """A server on a fresh database."""
     async with open_service(bridge) as house:
         yield house
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that answers 204."""
     async with open_receiver() as receiver:
         yield receiver
 
 
 class Generated:
-    """The generated package with a key."""
-
     def __init__(self, package: str, url: str, key: str) -> None:
         self._package = package
         self.models: ModuleType = self._module("models")
@@ -80,7 +75,6 @@ class Generated:
 
 @pytest.fixture
 async def generated(package: str, house: ServiceHouse) -> AsyncIterator[Generated]:
-    """The generated client with a key of scope manage."""
     made = await house.keys.create(
         await house.tenant("acme"), Scope.MANAGE, Environment.DEVELOPMENT, "the tutorial's"
     )
@@ -91,7 +85,6 @@ async def generated(package: str, house: ServiceHouse) -> AsyncIterator[Generate
 
 
 async def eventually(ask: Callable[[], Awaitable[Any]], condition: Callable[[Any], bool]) -> Any:
-    """Poll until the answer meets the condition, then return the answer."""
     with trio.fail_after(HANGS_S):
         while not condition(found := await ask()):  # noqa: ASYNC110 - a server sets no event here
             await trio.sleep(0.01)

@@ -20,8 +20,6 @@ Judge = Callable[[list[dict[str, Any]]], httpx.Response | None]
 
 
 class Service:
-    """Accepts batches unless `judge` returns another answer, and records them."""
-
     def __init__(self, judge: Judge = lambda _: None) -> None:
         self.judge = judge
         self.batches: list[list[dict[str, Any]]] = []
@@ -50,7 +48,7 @@ class Service:
 
 
 def answer(events: list[dict[str, Any]]) -> httpx.Response:
-    """Accept events. "bad" ones are rejected, and "old" ones are duplicates."""
+    """Accept events, except that "bad" ones are rejected and "old" ones are duplicates."""
     results = [entry(index, event["eventType"]) for index, event in enumerate(events)]
     counts = [sum(each["status"] == status for each in results) for status in STATUSES]
     named = dict(zip(("accepted", "duplicates", "rejected"), counts, strict=True))

@@ -23,8 +23,6 @@ TOOLS = "the TypeScript client's tests need node and npm. On Debian and Ubuntu: 
 
 
 class Driver(Protocol):
-    """A client that tests can call."""
-
     async def __call__(
         self, method: str, *path: str, fields: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
@@ -36,8 +34,6 @@ Open = Callable[[str, str], AbstractAsyncContextManager[Driver]]
 
 
 class PythonDriver:
-    """The Python client."""
-
     def __init__(self, client: angarium.AsyncClient) -> None:
         self._client = client
 
@@ -116,7 +112,7 @@ class ScriptDriver:
 
 
 def built(target: Path) -> Path:
-    """Build the TypeScript client, and return its main module. Without node, skip, or fail in CI."""
+    """Without node, skip, or fail in CI."""
     if not compiled(target):
         if os.environ.get("CI"):
             pytest.fail(TOOLS)
@@ -126,14 +122,13 @@ def built(target: Path) -> Path:
 
 @asynccontextmanager
 async def python_driver(url: str, key: str) -> AsyncIterator[Driver]:
-    """Open the Python client."""
     retry = RetryPolicy(first_delay_s=0.001)
     async with angarium.AsyncClient(url, key, retry=retry, trust_env=False) as client:
         yield PythonDriver(client)
 
 
 def script_driver(module: Path, *runtime: str | Path) -> Open:
-    """Return a function that opens the TypeScript client. `runtime` is the command that runs a script."""
+    """Return a function that opens the TypeScript client with the command `runtime`."""
 
     @asynccontextmanager
     async def opened(url: str, key: str) -> AsyncIterator[Driver]:
@@ -150,10 +145,8 @@ def script_driver(module: Path, *runtime: str | Path) -> Open:
 
 
 def snake(name: str) -> str:
-    """Return an API name in Python's spelling."""
     return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
 
 
 def camel(path: str) -> str:
-    """Return an argument's name in the API's spelling."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), path)

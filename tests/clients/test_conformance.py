@@ -66,13 +66,11 @@ def test_the_readme_of_the_typescript_client_is_typed(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built TypeScript client."""
     return built(tmp_path_factory.mktemp("typescript"))
 
 
 @pytest.fixture(params=LANGUAGES)
 def opened(request: pytest.FixtureRequest) -> Open:
-    """A function that opens each language's client."""
     if request.param == "python":
         return python_driver
     return script_driver(request.getfixturevalue("module"), "node")

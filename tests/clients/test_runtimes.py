@@ -37,10 +37,8 @@ __all__ = [
 
 @pytest.fixture(params=COMMANDS)
 def opened(request: pytest.FixtureRequest, module: Path) -> Open:
-    """A function that opens the client in each runtime.
-
-    Registries do not have each runtime for every system, so a machine without one skips its tests, also
-    in CI.
+    """Registries do not have each runtime for every system, so a machine without one skips its
+    tests, also in CI.
     """
     if not RUNTIMES.installed():
         pytest.skip("Deno and Bun are missing: make tools")

@@ -10,9 +10,7 @@ from tests.patience import HANGS_S
 
 
 class Bucket:
-    """The stored objects and the received requests.
-
-    `failing` answers 503. `refusing` answers 403 with the body `said`. `lavish` sends more than
+    """`failing` answers 503. `refusing` answers 403 with the body `said`. `lavish` sends more than
     requested. `hanging` does not answer until `let` is set.
     """
 
@@ -30,7 +28,6 @@ class Bucket:
 
 @contextmanager
 def open_bucket() -> Iterator[Bucket]:
-    """Run a bucket during the block."""
     bucket = Bucket()
 
     class Handler(BaseHTTPRequestHandler):

@@ -13,7 +13,7 @@ BOUNDARY = "a-boundary"
 
 
 async def raw(api: Caller, content: bytes = CONTENT, query: str = "", **headers: str) -> Response:
-    """Send raw bytes. Header names have `_` in place of `-`."""
+    """Header names have `_` in place of `-`."""
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     return await api(
         "POST",
@@ -24,7 +24,6 @@ async def raw(api: Caller, content: bytes = CONTENT, query: str = "", **headers:
 
 
 def part(name: str, content: bytes, head: str = "", file_name: str | None = None) -> bytes:
-    """Return one part of a form."""
     named = "" if file_name is None else f'; filename="{file_name}"'
     return (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n{head}\r\n'.encode()
@@ -34,7 +33,6 @@ def part(name: str, content: bytes, head: str = "", file_name: str | None = None
 
 
 async def form(api: Caller, *parts: bytes, end: bytes = f"--{BOUNDARY}--\r\n".encode()) -> Response:
-    """Send a multipart form."""
     return await api(
         "POST",
         "/files",
@@ -44,7 +42,6 @@ async def form(api: Caller, *parts: bytes, end: bytes = f"--{BOUNDARY}--\r\n".en
 
 
 async def document(api: Caller, **fields: Any) -> Response:
-    """Send a JSON document."""
     return await api("POST", "/files", fields)
 
 
@@ -56,11 +53,9 @@ class Places:
         self.folder = house.server.settings.data_dir / "files"
 
     def blobs(self) -> list[Path]:
-        """Return the stored contents."""
         return [each for each in self.folder.glob("[0-9]*/*/*") if each.is_file()]
 
     def spooled(self) -> list[Path]:
-        """Return the files that are being received."""
         return [each for each in self.folder.glob("incoming/*/*") if each.name != "lock"]
 
     async def count(self, table: str) -> int:
@@ -69,5 +64,4 @@ class Places:
         )
 
     async def clean(self) -> bool:
-        """Return True if no file is being received and no stored content has a mark."""
         return not self.spooled() and await self.count("file_suspects") == 0

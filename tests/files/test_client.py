@@ -19,7 +19,6 @@ CONTENT = bytes(range(256)) * 1_000
 
 
 async def key_of(house: ServiceHouse, tenant: Tenant) -> tuple[str, str]:
-    """Return a server's address and a key."""
     made = await house.keys.create(tenant, Scope.MANAGE, Environment.DEVELOPMENT, "a client's")
     house.issued.credential(made.secret)
     return f"http://127.0.0.1:{house.door.address[1]}", made.secret

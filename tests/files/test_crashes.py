@@ -1,7 +1,4 @@
-"""A crash between any two steps of storing a file: the next start removes all remains.
-
-`tests/process/test_files.py` tests the same with real processes at random moments.
-"""
+"""A crash between any two steps of storing a file: the next start removes all remains."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +28,7 @@ class Crash(BaseException):
 
 
 class Dying:
-    """Forwards calls until the process dies, before or after one of them. Afterwards it forwards none."""
+    """Forwards calls until the process dies, before or after one of them."""
 
     def __init__(self, whole: Any, life: "Life") -> None:
         self._whole = whole
@@ -48,8 +45,6 @@ class Dying:
 
 
 class Life:
-    """Counts the steps before and after each call."""
-
     def __init__(self, steps: int) -> None:
         self.left = steps
 
@@ -84,7 +79,6 @@ class Disk:
         self.blobs = FolderBlobs(folder)
 
     async def process(self, life: Life, *, with_row: bool) -> None:
-        """Store a file until the life ends."""
         spool = DiskSpool(self.folder / "incoming", 0)
         await spool.open()
         store: Any = Dying(self.store, life)
@@ -107,14 +101,13 @@ class Disk:
             die(spool)
 
     async def start(self) -> None:
-        """Perform a start's steps."""
         spool = DiskSpool(self.folder / "incoming", 0)
         await spool.open()
         await Depot(spool, self.blobs, self.store).settle_all()
         await spool.close()
 
     async def left(self) -> tuple[int, int, int]:
-        """Return the numbers of the file's rows, blobs and marks. Fails if the spool is not empty."""
+        """The numbers of the file's rows, blobs and marks."""
         rows = await self.store.get(1, FILE)
         blobs = [each for each in self.folder.glob("1/*/*") if each.is_file()]
         spooled = [each for each in self.folder.glob("incoming/*") if each.is_dir()]
@@ -165,8 +158,6 @@ async def test_a_disk_that_is_full_takes_nothing_and_keeps_nothing(
 
 
 class Away(FolderBlobs):
-    """A store that refuses every write."""
-
     async def put(self, key: str, path: Path) -> None:
         raise BlobsAwayError("away")
 

@@ -26,8 +26,6 @@ async def once(content: bytes) -> AsyncIterator[bytes]:
 
 
 class Shelf:
-    """Files of environment 1, stored as a server stores them."""
-
     def __init__(self, bridge: Bridge, folder: Path) -> None:
         self.connection: Connection = bridge.connection(UPKEEP)
         self.store = PostgresFiles(bridge.pool, SecretBox([b"k" * 32]))
@@ -54,7 +52,6 @@ class Shelf:
         return await self.blobs.size(key) is not None
 
     async def sweep(self) -> tuple[int, int]:
-        """Remove old files, and return the numbers of removed files and contents."""
         now_ms = await now_of(self.connection)
         await remove_old_partitions(self.connection, now_ms, KEEP_DAYS)
         files = await delete_old_files(self.connection, now_ms, KEEP_DAYS)

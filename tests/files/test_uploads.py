@@ -20,7 +20,6 @@ from tests.service.receiver import Receiver
 
 
 async def settled(house: ServiceHouse) -> Places:
-    """Wait until the background work after an answer is done."""
     places = Places(house)
     with trio.fail_after(HANGS_S):
         while True:

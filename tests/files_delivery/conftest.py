@@ -12,6 +12,5 @@ __all__ = ["api", "house", "neighbour", "origin", "receiver", "tenant"]
 
 @pytest.fixture
 async def origin() -> AsyncIterator[Origin]:
-    """The origin from which files are fetched."""
     async with open_origin() as origin:
         yield origin

@@ -12,7 +12,6 @@ Answering = Callable[[trio.SocketStream], Awaitable[None]]
 
 
 def whole(body: bytes, content_type: str = "application/pdf") -> bytes:
-    """Return a good answer."""
     return (
         b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
         % (content_type.encode(), len(body), body)
@@ -20,7 +19,6 @@ def whole(body: bytes, content_type: str = "application/pdf") -> bytes:
 
 
 def saying(status: int, *fields: str) -> bytes:
-    """Return an answer without a body."""
     more = "".join(f"{field}\r\n" for field in fields)
     return f"HTTP/1.1 {status} X\r\n{more}content-length: 0\r\nconnection: close\r\n\r\n".encode()
 
@@ -38,11 +36,9 @@ class Origin:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def times(self, path: str) -> int:
-        """Return the number of requests for a path."""
         return self.asked.count(path)
 
     async def was_asked(self, path: str, times: int = 1) -> None:
-        """Wait until a path was requested `times` times."""
         with trio.fail_after(HANGS_S):
             while self.times(path) < times:
                 await self._grew.wait()
@@ -72,7 +68,6 @@ class Origin:
 
 @asynccontextmanager
 async def open_origin() -> AsyncIterator[Origin]:
-    """Run an origin during the block."""
     origin = Origin()
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -20,8 +20,6 @@ FILE = "00000000-0000-7000-8000-000000000001"
 
 
 class Rows:
-    """A table in which every event has one file."""
-
     def __init__(self) -> None:
         self.metadata = b"{}"
         self.asked: list[str] = []
@@ -43,8 +41,6 @@ class Rows:
 
 
 class Road:
-    """A carrier, and its results."""
-
     def __init__(self, nursery: trio.Nursery) -> None:
         self.rows = Rows()
         urls = FileUrls({b"\0" * 8: b"k" * 32}, lambda: "http://a", 60.0, lambda: 0.0)

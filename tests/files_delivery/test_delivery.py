@@ -20,7 +20,6 @@ SCHEDULE: dict[str, Any] = {"delivery": {"retrySchedule": [1, 1, 1]}}
 
 
 async def downloaded(house: ServiceHouse, url: str, **headers: str) -> Response:
-    """Read a signed URL without a credential."""
     _, _, path = url.partition("//")
     return await house.caller_with(None, **headers)("GET", "/" + path.partition("/")[2])
 
@@ -196,7 +195,7 @@ async def test_a_source_that_never_gives_its_file_ends_in_the_dead_letter_queue(
     assert (detail["status"], detail["dlqStatus"]) == ("FAILED", "IN_DLQ")
     assert detail["errorCategory"] == category
     assert receiver.received == []
-    # The source failed, not the destination, which stays ACTIVE. The file can still arrive.
+    # The source failed, not the destination, which stays ACTIVE.
     assert (await api("GET", f"/destinations/{made}")).json["status"] == "ACTIVE"
     assert (await api("GET", f"/files/{told['id']}")).json["state"] == "PENDING"
     assert (await api("GET", f"/files/{told['id']}/content")).code == "conflict"

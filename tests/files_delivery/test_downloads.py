@@ -21,8 +21,6 @@ TAG = f'"{hashlib.sha256(CONTENT).hexdigest()}"'
 
 
 class Stranger:
-    """A client with only a signed URL."""
-
     def __init__(self, house: ServiceHouse, api: Caller, url: str, file: str) -> None:
         self.path = "/" + url.partition("//")[2].partition("/")[2]
         self.file = file

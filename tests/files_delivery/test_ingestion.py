@@ -31,7 +31,6 @@ def at(kind: str, uri: str) -> dict[str, Any]:
 
 
 async def only(house: ServiceHouse, blobs: int, files: int) -> None:
-    """Wait until no file is being received and no content has a mark, then check both numbers."""
     places = Places(house)
     with trio.fail_after(HANGS_S):
         while not await places.clean():

@@ -18,20 +18,20 @@ from pathlib import Path
 
 from tests.fuzz.door import CORPUS, NAMES, door
 
-# The fuzzer's longest input in bytes. `tests.fuzz.dearest` tries longer inputs.
+# The fuzzer's longest input in bytes.
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
-LARGEST_MIB = 2_048  # the fuzzer's memory limit
-# The number of a door's inputs that are kept for their branches. The suite replays all of them.
+LARGEST_MIB = 2_048
+# The number of a door's inputs that are kept for their branches, because the suite replays all of
+# them.
 KEPT = 20
-KEPT_BYTES = 400  # the maximum size of each of these inputs
+KEPT_BYTES = 400
 GROWN = "grown"
 REACHES = "reaches-"
 _FOUND = ("crash", "timeout", "oom", "slow")
 
 
 def main() -> int:
-    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("door", choices=NAMES)
     parser.add_argument("--minutes", type=float, default=1.0)
@@ -52,7 +52,6 @@ def main() -> int:
 
 
 def _supervise(name: str, minutes: float, seed: int) -> int:
-    """Fuzz in a child process, then keep the inputs that it found."""
     print(f"{name}: {minutes:g} min, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="angarium-fuzz-") as folder:
         place = Path(folder)

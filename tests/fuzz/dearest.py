@@ -35,7 +35,7 @@ OURS = tuple(f"{ROOT}/{package}/" for package in ("api", "engine", "storage", "c
 DEAREST = "dearest-"
 MARK = b"<<<repeated>>>"  # separates the parts of a recipe in its file
 SMALL = 2_000  # the size in bytes of an input during the search
-KEPT = 3  # the number of a door's recipes that the search keeps
+KEPT = 3
 
 
 class Work(Struct, frozen=True):
@@ -46,14 +46,11 @@ class Work(Struct, frozen=True):
 
 
 class _Counter:
-    """Counts lines while a frame of our code is on the stack."""
-
     def __init__(self) -> None:
         self.total = self.most = self._now = 0
         self._outermost: FrameType | None = None
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        """Count a line or a call (see `sys.settrace`)."""
         if self._outermost is None:
             if not frame.f_code.co_filename.startswith(OURS):
                 return None
@@ -72,7 +69,6 @@ class _Counter:
 
 
 def counted(function: Callable[[], object]) -> Work:
-    """Call `function` and return its work. Raises the function's exceptions."""
     counter = _Counter()
     before = sys.gettrace()
     sys.settrace(counter.trace)
@@ -96,12 +92,11 @@ class Recipe(Struct, frozen=True):
         return self.head + self.repeated * max(1, room // max(1, len(self.repeated))) + self.tail
 
     def file(self) -> bytes:
-        """Return the recipe as a file's content."""
         return MARK.join((self.head, self.repeated, self.tail))
 
 
 def read_recipe(data: bytes) -> Recipe:
-    """Return the recipe in a file. Any other input becomes a repeated part."""
+    """An input that is no recipe becomes a repeated part."""
     parts = data.split(MARK)
     return Recipe(*parts) if len(parts) == 3 else Recipe(b"", data, b"")
 
@@ -115,12 +110,11 @@ def recipes(target: Door) -> list[Recipe]:
 
 
 def work_of(target: Door, data: bytes) -> Work:
-    """Return the work of one input of a door. Raises the check's exceptions."""
     return counted(lambda: target.check(data))
 
 
 class Search:
-    """A search that starts with a door's recipes. The result depends only on the seed."""
+    """The result depends only on the seed."""
 
     def __init__(self, target: Door, seed: int, size: int = SMALL) -> None:
         self._target = target
@@ -129,12 +123,11 @@ class Search:
         self._climbing = [(self._cost(each), each) for each in recipes(target)]
 
     def _cost(self, recipe: Recipe) -> float:
-        """Return a recipe's lines per byte."""
         data = recipe.of(self._size)
         return work_of(self._target, data).most / max(len(data), self._size)
 
     def run(self, rounds: int) -> list[Recipe]:
-        """Change one of the best recipes `rounds` times. Return the best, most expensive first."""
+        """Change one of the best recipes `rounds` times; return the best, most expensive first."""
         for _ in range(rounds):
             self._climbing.sort(key=lambda one: one[0], reverse=True)
             del self._climbing[max(KEPT * 4, 12) :]
@@ -173,7 +166,6 @@ class Search:
 
 
 def main() -> int:
-    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.dearest", description=__doc__)
     parser.add_argument("door", choices=NAMES)
     parser.add_argument("--rounds", type=int, default=300)

@@ -16,30 +16,27 @@ NAMES = (
 
 
 class Door(Struct, frozen=True):
-    """One door. `check` raises only if an input reveals a fault."""
+    """`check` raises only if an input reveals a fault."""
 
     name: str
     check: Callable[[bytes], None]
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
-    seeds: tuple[bytes, ...]  # first inputs
+    seeds: tuple[bytes, ...]
     words: tuple[bytes, ...] = ()  # bytes that the fuzzer inserts
     # The largest size that the door accepts, or that its check can process in a second.
     largest: int = 16 * 1024
     most_lines: int = 50_000  # our code's lines for an input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
-        """Yield the kept inputs: those that found a fault, and those that reach branches that no other
-        input reaches."""
+        """The kept inputs found a fault, or reach branches that no other input reaches."""
         yield from sorted((CORPUS / self.name).glob("*"))
 
 
 def door(name: str) -> Door:
-    """Return a door by its name."""
     return cast(Door, import_module(f"tests.fuzz.doors.{name}").DOOR)
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
-    """Return `data` in pieces of `size` bytes."""
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 

@@ -1,7 +1,7 @@
 """A counter of a regular expression's steps, with a matcher that backtracks as Python's does.
 
-Seconds depend on the machine, but steps only on the pattern and its input. This matcher tries
-alternatives in Python's order. It has no shortcuts, because these save only a constant factor.
+Seconds depend on the machine, but steps only on the pattern and its input. The matcher has no
+shortcuts, because these save only a constant factor.
 """
 
 import re
@@ -18,9 +18,9 @@ Then = Callable[[int], bool]
 Match = Callable[[int, Then], bool]
 ENDLESS = codes.MAXREPEAT
 _SAMPLES = 4  # texts before a repetition. A repeated part has three times as many
-_HEADS, _PUMPS = 5, 14  # the heads and repeated parts to try per pattern
+_HEADS, _PUMPS = 5, 14
 _LARGE = 1_000  # a repetition with this bound counts as unbounded
-_LETTERS = 12  # the letters of the pattern to try
+_LETTERS = 12
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     codes.CATEGORY_DIGIT: str.isdigit,
     codes.CATEGORY_NOT_DIGIT: lambda c: not c.isdigit(),
@@ -40,7 +40,7 @@ class Steps:
 
     def __init__(self, pattern: re.Pattern[Any], text: str, most: int) -> None:
         self.count = 0
-        self._end = -1  # where the last match ended
+        self._end = -1
         self._text = text
         self._most = most
         self._folded = bool(pattern.flags & re.IGNORECASE)
@@ -180,12 +180,10 @@ class Attack(Struct, frozen=True):
     end: str
 
     def text(self, length: int) -> str:
-        """Return the text with about `length` characters."""
         return self.head + self.pump * (length // len(self.pump) + 1) + self.end
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
-    """Yield the attacks to try against a pattern."""
     tree = _tree(pattern)
     letters = sorted(set(_letters(tree)))[:_LETTERS] or ["a"]
     pumps: dict[str, None] = {}
@@ -239,7 +237,6 @@ def _letters(tree: Any) -> Iterator[str]:
 def _repeats(
     items: list[Any], before: list[str], letters: list[str]
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield, for each repetition, texts that can stand before it and texts that it can repeat."""
     for item in items:
         code, value = item
         if code in _REPEATS:
@@ -274,7 +271,7 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
 
 
 def _characters(item: Any, letters: list[str]) -> list[str]:
-    """Return characters that match at a place, first those that appear in the pattern."""
+    """Characters of the pattern come first."""
     code, value = item
     if code is codes.LITERAL:
         return [chr(value)]

@@ -19,7 +19,6 @@ LONGEST = 1_000  # in bytes
 
 
 def inputs(target: Door) -> st.SearchStrategy[bytes]:
-    """Return inputs made of seeds and words: spliced, cut, and with changed bytes."""
     seeds = [*target.seeds, *(path.read_bytes() for path in target.corpus())]
     change = st.tuples(
         st.integers(0, LONGEST),
@@ -36,7 +35,6 @@ def inputs(target: Door) -> st.SearchStrategy[bytes]:
 
 
 def mutated(seed: bytes, changes: list[tuple[int, int, bytes]], other: bytes, at: int) -> bytes:
-    """Return a seed with bytes replaced at some places, and with another seed's bytes after `at`."""
     data = bytearray(seed)
     for place, length, word in changes:
         place %= len(data) + 1

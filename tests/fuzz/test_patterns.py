@@ -41,7 +41,6 @@ def modules() -> Iterator[Any]:
 
 
 def known() -> dict[str, re.Pattern[Any]]:
-    """Return every pattern in our modules, and the patterns that users' text becomes."""
     found: dict[str, re.Pattern[Any]] = {}
     for module in modules():
         for name, value in vars(module).items():
@@ -54,7 +53,6 @@ def known() -> dict[str, re.Pattern[Any]]:
 
 
 def searched() -> set[str]:
-    """Return the names of patterns that are searched for anywhere in a text."""
     names: set[str] = set()
     for package in PACKAGES:
         for file in Path(package.__path__[0]).rglob("*.py"):
@@ -78,7 +76,6 @@ def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
 
 
 def each(pattern: re.Pattern[Any], text: str, everywhere: bool) -> float:
-    """Return the number of steps per character."""
     steps = Steps(pattern, text, MOST * len(text))
     try:
         if everywhere:

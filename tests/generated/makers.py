@@ -1,7 +1,4 @@
-"""The makers of generated clients: each creates a client and a program that runs the tutorial.
-
-The options are those of docs/api/clients.md, which a test compares.
-"""
+"""The makers of generated clients: each creates a client and a program that runs the tutorial."""
 
 import json
 import os
@@ -52,7 +49,7 @@ class GenerationError(Exception):
 
 
 def run(command: Command, folder: Path) -> str:
-    """Run a command in a folder, and return its output. Raises GenerationError if it fails."""
+    """Run a command, and return its output. Raises GenerationError if it fails."""
     path = os.pathsep.join([str(GO_SDK), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "GOFLAGS": "-mod=mod -buildvcs=false"}
     done = subprocess.run(
@@ -64,7 +61,6 @@ def run(command: Command, folder: Path) -> str:
 
 
 def openapi_typescript(folder: Path) -> Command:
-    """Generate types with openapi-typescript."""
     _node(folder)
     generator = NODE.programs / "openapi-typescript"
     run([generator, "openapi.json", "-o", "schema.d.ts", *OPENAPI_TYPESCRIPT], folder)
@@ -72,7 +68,6 @@ def openapi_typescript(folder: Path) -> Command:
 
 
 def hey_api(folder: Path) -> Command:
-    """Generate a client with hey-api."""
     # The client's modules import each other as bundlers and CommonJS expect.
     _node(folder, "commonjs")
     run([NODE.programs / "openapi-ts", "-i", "openapi.json", "-o", "client"], folder)
@@ -80,14 +75,12 @@ def hey_api(folder: Path) -> Command:
 
 
 def typescript_fetch(folder: Path) -> Command:
-    """Generate a typescript-fetch client with openapi-generator."""
     _node(folder)
     _generator(folder, "typescript-fetch", GENERATOR_TYPESCRIPT, "client")
     return _typescript(folder, "typescript_fetch")
 
 
 def oapi_codegen(folder: Path) -> Command:
-    """Generate a client with oapi-codegen."""
     if not GO_TOOL.is_file():
         missing("oapi-codegen", INSTALL)
     (folder / "angarium").mkdir()
@@ -96,7 +89,6 @@ def oapi_codegen(folder: Path) -> Command:
 
 
 def generator_go(folder: Path) -> Command:
-    """Generate a Go client with openapi-generator."""
     if not GO_TOOL.is_file():
         missing("Go", INSTALL)
     _generator(folder, "go", GENERATOR_GO, "angarium")
@@ -105,7 +97,6 @@ def generator_go(folder: Path) -> Command:
 
 
 def generator_java(folder: Path) -> Command:
-    """Generate a Java client with openapi-generator."""
     javac = shutil.which("javac") or missing("javac", "apt install default-jdk-headless")
     _generator(folder, "java", GENERATOR_JAVA, "client")
     shutil.copy(TUTORIALS / "Tutorial.java", folder)
@@ -130,13 +121,11 @@ MAKERS: dict[str, Make] = {
 
 
 def made(name: str, folder: Path) -> Command:
-    """Generate a client and its tutorial, and return the program."""
     (folder / "openapi.json").write_bytes(openapi_json())
     return MAKERS[name](folder)
 
 
 def _node(folder: Path, module: str = "nodenext") -> None:
-    """Turn a folder into a TypeScript project with this kind of modules."""
     if shutil.which("node") is None or not NODE.installed():
         missing("node with the generators", f"{INSTALL}, after apt install npm")
     (folder / "node_modules").symlink_to(NODE.folder / "node_modules")

@@ -1,4 +1,4 @@
-"""The page about generated clients: its commands and versions are those that the tests run."""
+"""The page about generated clients names the commands and versions that the tests run."""
 
 import json
 import re

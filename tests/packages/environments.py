@@ -23,16 +23,13 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        """The environment's interpreter."""
         return self.folder / "bin" / "python"
 
     @property
     def site(self) -> Path:
-        """The folder of its packages."""
         return next(self.folder.glob("lib/python*/site-packages"))
 
     def run(self, *arguments: str, cwd: Path) -> str:
-        """Run its interpreter without our variables and without access to the working folder."""
         done = subprocess.run(
             [self.python, "-I", *arguments], capture_output=True, text=True, check=False, cwd=cwd
         )
@@ -40,7 +37,7 @@ class Environment:
         return done.stdout
 
     def install(self, *wheels: Path) -> set[str]:
-        """Install wheels with pip, without a registry. Return the new names in the folder of packages."""
+        """Install wheels without a registry, and return the new names in `site`."""
         before = {path.name for path in self.site.iterdir()}
         subprocess.run(
             [
@@ -54,14 +51,12 @@ class Environment:
 
 
 def built(folder: Path) -> list[Path]:
-    """Build the client and the server, and return their wheels."""
     for project in (ROOT / "clients/python", ROOT):
         build(project, folder)
     return sorted(folder.glob("*.whl"))
 
 
 def build(project: Path, folder: Path) -> None:
-    """Build a project's sdist and wheel in `folder`."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", folder],
         check=True,
@@ -83,7 +78,6 @@ def empty_environment(folder: Path, wheels: Iterable[Distribution]) -> Environme
 
 
 def closure(of: Iterable[Distribution]) -> Iterator[Distribution]:
-    """Yield each distribution that the given ones require, directly or indirectly, once."""
     seen: set[str] = set()
     ahead = list(of)
     while ahead:
@@ -99,6 +93,5 @@ def closure(of: Iterable[Distribution]) -> Iterator[Distribution]:
 
 
 def size_bytes(of: Distribution) -> int:
-    """Return the total size of a distribution's files."""
     paths = (Path(str(file.locate())) for file in of.files or ())
     return sum(path.stat().st_size for path in paths if path.is_file())

@@ -27,30 +27,25 @@ LINE = "{:<24}{:>8}{:>8}"
 
 
 class Stages:
-    """The stages with their names, wall seconds and CPU seconds."""
-
     def __init__(self) -> None:
         self._rows: list[tuple[str, float, float, bool]] = []
 
     @contextmanager
     def stage(self, name: str, *, ours: bool) -> Iterator[None]:
-        """Time a stage. Its CPU time is that of the programs that ended during it."""
+        """A stage's CPU time is that of the programs that ended during it."""
         wall, cpu = time.monotonic(), _cpu_of_children()
         yield
         self.add(name, time.monotonic() - wall, _cpu_of_children() - cpu, ours=ours)
 
     def add(self, name: str, wall_s: float, cpu_s: float, *, ours: bool) -> None:
-        """Add a stage."""
         self._rows.append((name, wall_s, cpu_s, ours))
         print(LINE.format(name, f"{wall_s:.2f}", f"{cpu_s:.2f}" if cpu_s else ""), flush=True)
 
     @property
     def names(self) -> list[str]:
-        """The names of the completed stages."""
         return [row[0] for row in self._rows]
 
     def total(self, *, ours: bool) -> float:
-        """Print the sums, and return the wall seconds."""
         rows = [row for row in self._rows if row[3] or not ours]
         wall, cpu = sum(row[1] for row in rows), sum(row[2] for row in rows)
         print(LINE.format("ours" if ours else "all", f"{wall:.2f}", f"{cpu:.2f}"))
@@ -63,7 +58,6 @@ def _cpu_of_children() -> float:
 
 
 def _wait_for(output: IO[str], text: str) -> str:
-    """Read lines until one contains `text`, and return that line."""
     said = []
     for line in output:
         if text in line:
@@ -73,7 +67,6 @@ def _wait_for(output: IO[str], text: str) -> str:
 
 
 def measure(wheels: list[Path], folder: Path) -> float:
-    """Measure every stage, and return the wall seconds of Angarium's stages."""
     stages = Stages()
     print(LINE.format("stage", "wall s", "CPU s"))
     with stages.stage("empty environment", ours=False):
@@ -149,7 +142,6 @@ def deliver(
 
 
 def main() -> int:
-    """Measure, and compare the result with `--bar`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--wheels", type=Path, help="the folder of the wheels; by default they are built"

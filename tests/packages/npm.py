@@ -11,7 +11,7 @@ FILES = ("package.json", "package-lock.json")
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools that the lock file in the folder `lock` names. They are installed in `.tools/name`."""
+    """The tools that the lock file in the folder `lock` names."""
 
     lock: Path
     name: str
@@ -19,16 +19,13 @@ class Tools:
 
     @property
     def folder(self) -> Path:
-        """The folder that contains `node_modules`."""
         return ROOT / ".tools" / self.name
 
     @property
     def programs(self) -> Path:
-        """The folder of the tools' programs."""
         return self.folder / "node_modules" / ".bin"
 
     def installed(self) -> bool:
-        """Return True if the lock's tools are installed."""
         done = self.folder / "done"
         return all(
             (done / name).is_file()
@@ -37,7 +34,7 @@ class Tools:
         )
 
     def install(self, npm: str) -> bool:
-        """Install the tools. Returns False if npm fails."""
+        """Return False if npm fails."""
         print(f"Installing {self.what} into {self.folder.relative_to(ROOT)} (once)")
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "done").mkdir(parents=True)
@@ -51,6 +48,6 @@ class Tools:
         return True
 
     def ready(self) -> bool:
-        """Return True if the tools are installed. Installs them if necessary and possible."""
+        """Install the tools if necessary and possible. Return True if they are installed."""
         npm = shutil.which("npm")
         return self.installed() or (npm is not None and self.install(npm))

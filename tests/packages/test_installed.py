@@ -45,7 +45,6 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An empty environment in which only the server was installed."""
     folder = tmp_path_factory.mktemp("empty")
     environment = empty_environment(folder, [metadata(wheels[0])])
     came = environment.install(wheels[0])
@@ -54,7 +53,6 @@ def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> E
 
 
 def metadata(wheel: Path) -> Distribution:
-    """Return a wheel's metadata."""
     return PathDistribution(
         zipfile.Path(wheel) / f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
     )
@@ -132,7 +130,6 @@ async def test_an_installed_server_delivers_its_first_event(
         transform = json.loads(await told("transforms", "create", made["id"], str(same)))
         await told("transforms", "publish", transform["id"])
         await told("events", "send", "order.created", "--data", '{"order": 42}')
-        # The last line printed.
         assert "signature verified" in await listener.wait_for('"first": 42')
         refused = await angarium(
             *("events", "send", "Not a type"), env=env, cwd=tmp_path, command=command

@@ -1,7 +1,7 @@
 """The server's wheel with the documented commands: `pip install`, `uvx --from` and `pipx`.
 
 Each command starts with an empty home. The only index is a folder with the wheels of
-`requirements/runtime.lock`, which pip fetches and compares with their hashes.
+`requirements/runtime.lock`, which pip compares with their hashes.
 """
 
 import os
@@ -33,11 +33,9 @@ class Offer:
 
     @property
     def server(self) -> Path:
-        """The server's wheel."""
         return next(self.dist.glob("angarium-*.whl"))
 
     def variables(self, home: Path) -> dict[str, str]:
-        """Return the environment variables of a user with this home and no other index."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
@@ -54,7 +52,6 @@ class Offer:
 
 
 def told(command: Sequence[str | Path], env: dict[str, str], cwd: Path) -> str:
-    """Run a command, and return its output."""
     done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -62,7 +59,6 @@ def told(command: Sequence[str | Path], env: dict[str, str], cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def offer(tmp_path_factory: pytest.TempPathFactory) -> Offer:
-    """The packages, and the wheels of the lock file."""
     dist, needed = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("needed")
     built(dist)
     wanted = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
@@ -72,7 +68,6 @@ def offer(tmp_path_factory: pytest.TempPathFactory) -> Offer:
 
 @pytest.fixture(scope="module")
 def site(offer: Offer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages of an environment in which pip installed the server's and the client's wheels."""
     home = tmp_path_factory.mktemp("pip")
     env = offer.variables(home)
     told([sys.executable, "-m", "venv", "--without-pip", "venv"], env, home)
@@ -109,8 +104,7 @@ def test_the_page_tells_the_size(site: Path) -> None:
 
 @pytest.fixture
 def place(data_dir: Path) -> Path:
-    """A folder for programs that start PostgreSQL, which another account must be able to enter: see
-    `data_dir`."""
+    """Another account must be able to enter the folder: see `data_dir`."""
     return data_dir.parent
 
 

@@ -67,15 +67,11 @@ def test_a_moved_module_differs_from_ours_in_the_names_of_imports_alone(tmp_path
 
 
 def as_ours(source: str) -> str:
-    """Return a moved module's syntax with its imports restored."""
     return ast.dump(Back().visit(ast.parse(source)))
 
 
 class Back(ast.NodeTransformer):
-    """Restores the imports of a moved module."""
-
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        """Restore the module's name in a checkout."""
         if node.module == PACKAGE and node.names[0].name != "main":
             return ast.Import(node.names)
         if node.module is not None:

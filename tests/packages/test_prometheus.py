@@ -29,34 +29,28 @@ scrape_configs:
   - job_name: angarium
     static_configs: [{{targets: ["{target}"]}}]
 """
-ANSWERS = {"/gone": 410, "/down": 503}  # the receiver's answers; 204 for other paths
+ANSWERS = {"/gone": 410, "/down": 503}  # 204 for other paths
 
 
 class Prometheus:
-    """A Prometheus, used through its HTTP API."""
-
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def ask(self, path: str, **query: str) -> Any:
-        """Return the data of an answer."""
         answer = (await self._client.get(f"/api/v1/{path}", params=query)).json()
         assert answer["status"] == "success", answer
         return answer["data"]
 
     async def query(self, text: str) -> list[Any]:
-        """Return a query's present result."""
         found: list[Any] = (await self.ask("query", query=text))["result"]
         return found
 
     async def finds(self, text: str) -> bool:
-        """Return True if a query has a result now."""
         return bool(await self.query(text))
 
 
 @asynccontextmanager
 async def prometheus(target: str, folder: Path) -> AsyncIterator[Prometheus]:
-    """Run a Prometheus with our rules that scrapes a target."""
     program, port = tool("prometheus", HOW), free_port()
     file = folder / "prometheus.yml"
     file.write_text(CONFIGURATION.format(rules=RULES, target=target))

@@ -40,8 +40,6 @@ PROXIES = {"nginx.conf": nginx, "haproxy.cfg": haproxy}
 
 
 class Ask:
-    """A client with one connection, from its own address."""
-
     def __init__(self, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, 30, (CLIENT, 0))
         self._key = key
@@ -65,7 +63,6 @@ class Ask:
 async def behind(
     name: str, env: dict[str, str], folder: Path
 ) -> AsyncIterator[tuple[Program, int, int]]:
-    """Run a server behind a proxy. Yields the server, its port, and the proxy's port."""
     ports = {"8080": free_port(), "8081": free_port(), "8000": free_port()}
     config = folder / name
     text = (ROOT / "deploy/proxies" / name).read_text()
@@ -117,7 +114,7 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
         log = await server.wait_for("api.change_made", times=2)
         assert entry(log)["address"] == CLIENT, "a client without a proxy is no proxy"
 
-        for number in range(50):  # over one connection
+        for number in range(50):
             event = {"eventType": "a.b", "payload": {"n": number, "text": "x" * 2_000}}
             status, _ = await trio.to_thread.run_sync(ask, "POST", "/events", event)
             assert status == 202
@@ -129,6 +126,5 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
 
 
 def entry(log: str) -> dict[str, Any]:
-    """Return the log's last entry about a change."""
     lines = [line for line in log.splitlines() if "api.change_made" in line]
     return dict(json.loads(lines[-1]))

@@ -32,10 +32,7 @@ LARGE = b'{"type": "order.created", "data": "' + b"x" * (1 << 20) + b'"}'
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The commands that prepare and start a receiver in its folder, and two of its messages.
-
-    `handled`: it got a new event. `listens`: it serves.
-    """
+    """A receiver prints `listens` when it serves, and `handled` when it got a new event."""
 
     prepare: Callable[[], list[str]]
     start: Callable[[int], list[str]]  # takes the port, which is in the environment too
@@ -51,7 +48,6 @@ PHP = "apt-get install php-cli php-sqlite3"
 
 
 def check_of_php() -> list[str]:
-    """Return the command that checks the PHP receiver, which needs SQLite."""
     php = tool("php", PHP)
     known = subprocess.run([php, "-m"], capture_output=True, text=True, check=True).stdout
     if "pdo_sqlite" not in known.split():
@@ -102,7 +98,6 @@ LANGUAGES = {
 
 
 async def prepared(name: str, folder: Path) -> None:
-    """Copy a receiver, and install its requirements."""
     command = LANGUAGES[name].prepare()
     shutil.copytree(RECEIVERS / name, folder)
     if name == "ruby":
@@ -120,15 +115,13 @@ async def prepared(name: str, folder: Path) -> None:
 
 
 class Sender:
-    """Sends webhooks to a receiver, as a stranger could."""
-
     def __init__(self, client: httpx.AsyncClient, url: str, secret: str) -> None:
         self._client, self._url, self._secret = client, url, secret
 
     async def __call__(
         self, body: bytes, message: str, *, added: bytes = b"", age_s: int = 0, **headers: str
     ) -> int:
-        """Sign and send a body, with `added` after the signed bytes. Returns the answer's status."""
+        """Sign and send a body, with `added` after the signed bytes."""
         sent = int(time.time()) - age_s
         signed = {
             "content-type": "application/json",
@@ -171,7 +164,7 @@ async def test_a_receiver_takes_what_is_genuine_and_new(
 async def takes_a_delivery(
     api: angarium.AsyncClient, destination: str, receiver: Program, handled: str
 ) -> None:
-    """Send an event through the server. The receiver drops its replay, which has the same id."""
+    """The receiver drops the replay, which has the same id."""
     await api.routing_rules.create("All", destination, ["*"])
     accepted = await api.events.send("order.created", {"order": 42})
     await receiver.wait_for(handled)
@@ -187,8 +180,7 @@ async def takes_a_delivery(
 
 
 async def refuses(send: Sender, receiver: Program, handled: str) -> None:
-    """Send forged, too large and repeated requests. `handled` is the receiver's message about a new
-    event."""
+    """`handled` is the receiver's message about a new event."""
     assert await send(BODY, "msg_bad", added=b" ") == 401
     assert await send(BODY, "msg_bad", age_s=400) == 401
     assert await send(BODY, "msg_bad", webhook_id="msg_other") == 401

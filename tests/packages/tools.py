@@ -21,7 +21,6 @@ def tool(name: str, how: str) -> str:
 
 
 def missing(name: str, how: str) -> NoReturn:
-    """Fail the test where CI is set. Otherwise skip it with instructions."""
     if "CI" in os.environ:
         pytest.fail(f"{name} is missing: {how}")
     pytest.skip(f"{name} is missing: {how}")

@@ -11,10 +11,10 @@ MODULES = RUNTIMES.folder / "node_modules"
 
 
 def deno(client: Path) -> list[str | Path]:
-    """Return the command with which Deno runs a script that uses a folder's client.
+    """Return the command with which Deno runs a script, with access only to the loopback network and
+    the files of the driver and the client.
 
-    Deno denies all other access, and the client needs only the network. Raises StopIteration if this
-    system has no Deno.
+    Raises StopIteration if this system has no Deno.
     """
     # Each system's program has its own package. npm installs this machine's.
     return [
@@ -28,7 +28,6 @@ def deno(client: Path) -> list[str | Path]:
 
 
 def bun(client: Path) -> list[str | Path]:
-    """Return the command with which Bun runs a script (see `deno`)."""
     del client
     return [next(MODULES.glob("@oven/*/bin/bun")), "run"]
 

@@ -14,7 +14,6 @@ ENDS = b"\r\n"
 
 
 def check(data: bytes) -> None:
-    """Check that a URL is refused with a reason, or has one meaning and makes a head of two lines."""
     text = data.decode("utf-8", "surrogateescape")
     _check_target(text)
     with contextlib.suppress(ValueError):

@@ -52,7 +52,6 @@ def by_grammar(data: bytes) -> tuple[str, bytes, bytes]:
 
 
 def by_door(pieces: list[bytes]) -> tuple[str, bytes, bytes]:
-    """Return the door's reading of the pieces, in the form of `by_grammar`."""
     decoder, body = ChunkedBody(), b""
     for number, piece in enumerate(pieces):
         try:

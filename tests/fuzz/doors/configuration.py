@@ -28,9 +28,8 @@ KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
 
 def check(data: bytes) -> None:
-    """Check that each model refuses or accepts the body.
-
-    An accepted destination can be shown. The shown document, used as a patch, changes nothing.
+    """An accepted destination can be shown. The shown document, used as a patch, changes
+    nothing.
     """
     try:
         document = read_object(data)

@@ -32,8 +32,6 @@ NAMES = frozenset(DecodedEvent.__struct_fields__)
 
 
 def check(data: bytes) -> None:
-    """Check that a refusal has a reason, and that an accepted event has the same meaning for every
-    reader."""
     try:
         parts = read_batch(data)
     except Refusal as refusal:
@@ -84,7 +82,6 @@ def _check_event(data: bytes) -> None:
 
 
 def _check_shown(given: DecodedEvent, payload: bytes) -> None:
-    """Check that the event can be shown, judged by filters, and sent."""
     at_ms = given.occurred_at_ms(0)
     text = iso(at_ms)
     assert datetime.fromisoformat(text).timestamp() * 1000 == at_ms or at_ms < 0

@@ -24,7 +24,6 @@ _ONE = re.compile(r"bytes=[ \t]*([0-9]*)-([0-9]*)[ \t]*", re.IGNORECASE | re.ASC
 
 
 def check(data: bytes) -> None:
-    """Check that a token is ours or refused, a range lies within the file, and a header is one line."""
     text = data.decode("latin-1")
     for token in (text, data.decode("utf-8", "replace"), TOKEN[: len(data) % 80] + text):
         found = URLS.reading(token)

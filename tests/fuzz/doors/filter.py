@@ -31,8 +31,6 @@ _TWICE = re.compile(r"!\s*!|-\s*-")
 
 
 def check(data: bytes) -> None:
-    """Check that a source compiles or is refused, and that a compiled filter respects its step limit
-    and agrees with the library."""
     source = data.decode("utf-8", "replace")
     try:
         compile_filter(source)

@@ -35,14 +35,12 @@ Fields = list[tuple[bytes, bytes]]
 
 
 def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
-    """Return a frame's bytes."""
     return (
         struct.pack(">I", len(body))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + body
     )
 
 
 def block(method: bytes = b"POST", path: bytes = b"/events", *fields: tuple[bytes, bytes]) -> bytes:
-    """Return a header block that adds nothing to a table."""
     named = [
         (b":method", method),
         (b":path", path),
@@ -68,8 +66,9 @@ class Outcome(NamedTuple):
 
 
 class Neighbour(_Reactor):
-    """The parts of the server's listener that a connection needs. It replies to an event immediately, or
-    (`waits`) when `answer` is called."""
+    """The parts of the listener that a connection needs. It replies to an event immediately, or
+    (`waits`) when `answer` is called.
+    """
 
     def __init__(self, waits: bool) -> None:
         self.passes = 0
@@ -107,7 +106,6 @@ class Neighbour(_Reactor):
         assert 200 <= status < 600
 
     def answer(self) -> bool:
-        """Give the due answers. Return True if there were any."""
         held, self._held = self._held, []
         exchanges, self._exchanges = self._exchanges, []
         for done in reversed(held):
@@ -139,8 +137,6 @@ class Client(_Wire):
 
 
 class _ByH2(Http2Connection):
-    """A connection that uses `h2` for everything, without the fast path."""
-
     __slots__ = ()
 
     def _take_direct(self, frame: bytes) -> bool:
@@ -148,7 +144,6 @@ class _ByH2(Http2Connection):
 
 
 def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Outcome:
-    """Let a connection read the pieces, and return the outcome."""
     house, client = Neighbour(waits), Client(pieces)
     connection = kind(
         cast(Any, house), cast(Any, client), ("192.0.2.1", 1), cast(Any, _raise), Turns()
@@ -168,7 +163,6 @@ def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Ou
 
 
 def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
-    """Decode the client's bytes. Fails at a frame that is not allowed there."""
     decoder = hpack.Decoder()
     streams: dict[int, list[object]] = {}
     goodbye = None

@@ -13,7 +13,6 @@ BOX = SecretBox([b"m" * KEY_BYTES])
 
 
 def check(data: bytes) -> None:
-    """Check that keys have the right length, and that they open only sealed values."""
     path = FOLDER / f"angarium-fuzz-{os.getpid()}.key"
     path.touch(0o600)
     path.write_bytes(data)

@@ -12,7 +12,7 @@ Form = tuple[str, str | None, str | None, bytes, tuple[tuple[str, str], ...]]
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits."""
+    """The coroutine never waits."""
     try:
         work.send(None)
     except StopIteration as stop:

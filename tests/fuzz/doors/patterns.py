@@ -17,7 +17,6 @@ SEGMENTS_MOST = 256  # in one pattern
 
 
 def check(data: bytes) -> None:
-    """Check that the index agrees with each pattern alone, in a bounded number of steps."""
     first, *lines = data.decode("latin-1").split("\n")
     try:
         check_type(first)
@@ -42,7 +41,6 @@ def check(data: bytes) -> None:
 
 
 def read(line: str, number: int) -> list[str]:
-    """Return a line's patterns that the API accepts."""
     found = []
     for each in (line, f"{line}.z{number}"):
         try:

@@ -15,7 +15,6 @@ TEXTS = ("bind", "egress_allow", "template_hosts", "public_url", "portal_url", "
 
 
 def check(data: bytes) -> None:
-    """Check that a bad file or setting is refused with a reason."""
     path = FOLDER / f"angarium-fuzz-{os.getpid()}.toml"
     path.write_bytes(data)
     try:

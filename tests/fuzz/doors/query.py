@@ -47,7 +47,6 @@ INGESTION = Ingestion(ADMISSION, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20)
 
 
 def check(data: bytes) -> None:
-    """Check that each list's parameters are read or refused, and that a made-up cursor is refused."""
     for text in {data.decode("latin-1"), data.decode("utf-8", "surrogateescape")}:
         for listing in LISTINGS:
             for environment in (7, 8):
@@ -89,7 +88,6 @@ def _check_query(model: type[Query], given: list[tuple[str, str]]) -> None:
 
 
 def _check_head(data: bytes) -> None:
-    """Check the head of an ingestion request with any fields."""
     request_id_of(data).encode("ascii")
     for key in (INGEST, MCP):
         for fields in (

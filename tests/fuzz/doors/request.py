@@ -114,7 +114,7 @@ class _Registration:
 
 
 class _Wire:
-    """A client's socket with pieces to read. It accepts every answer."""
+    """A client's socket that accepts every answer."""
 
     sock = cast(socket.socket, None)
     alpn: str | None = None
@@ -154,7 +154,7 @@ class _Ingest:
 
 
 class _House:
-    """The parts of the server's listener that a connection needs. It answers when a body is complete."""
+    """The parts of the listener that a connection needs. It answers when a body is complete."""
 
     def __init__(self) -> None:
         self.reactor = _Reactor()
@@ -183,7 +183,6 @@ class _House:
         self.http2 = True
 
     def serve(self, connection: "_Watched") -> bool:
-        """Let the application continue. Return True if it could."""
         exchange = self.exchange
         if exchange is None:
             return False
@@ -208,8 +207,6 @@ def _raise(error: Exception) -> None:
 
 
 class _Watched(ClientConnection):
-    """A connection that records its refusals."""
-
     __slots__ = ("house", "malformed")
 
     def __init__(self, house: _House, wire: _Wire) -> None:
@@ -229,7 +226,6 @@ class _Watched(ClientConnection):
 
 
 def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
-    """Let a connection read the pieces. Return its requests, and True if it found them malformed."""
     house = _House()
     wire = _Wire(pieces)
     connection = _Watched(house, wire)
@@ -251,7 +247,6 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 
 
 def check(data: bytes) -> None:
-    """Check that the door agrees with the grammar, in any pieces."""
     size, data = split(data)
     # The clock stands still. A real one needs a trio loop, which would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):

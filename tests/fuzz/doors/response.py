@@ -9,8 +9,9 @@ NOW = 1_700_000_000.0
 
 
 def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
-    """Feed the pieces. Return the answer, True if it broke the protocol, and True if it was complete
-    before the connection's end."""
+    """Return the answer, True if it broke the protocol, and True if it was complete before the
+    connection's end.
+    """
     answer = Response()
     try:
         for piece in pieces:
@@ -31,7 +32,6 @@ def meaning(answer: Response, broken: bool) -> tuple[object, ...]:
 
 
 def downloaded(pieces: list[bytes]) -> tuple[object, ...]:
-    """Read a source's answer to its end."""
     answer, body = Download(), b""
     try:
         for piece in pieces:
@@ -50,7 +50,6 @@ def downloaded(pieces: list[bytes]) -> tuple[object, ...]:
 
 
 def check(data: bytes) -> None:
-    """Check that the pieces do not matter, and that a truncated answer does not count as complete."""
     size, data = split(data)
     whole, broken, ended = received([data] if data else [])
     pieces, broken_too, ended_too = received(cut(data, size))
@@ -72,7 +71,7 @@ def check(data: bytes) -> None:
 
 
 def _check_cuts(data: bytes, step: int) -> None:
-    """Check that if an answer defines its end, an earlier end of the connection does not complete it."""
+    """If an answer defines its end, an earlier end of the connection does not complete it."""
     for end in range(len(data) - 1, 0, -step):
         part, broken, ended = received([data[:end]])
         assert broken or ended, f"{data[:end]!r} was taken for the whole of {data!r}"

@@ -21,7 +21,6 @@ BYTES = 4_096  # enough for every expensive schema
 
 
 def check(data: bytes) -> None:
-    """Check that a schema compiles or is refused, a payload conforms or not, and messages are short."""
     data = data[:BYTES]
     size = pattern_size(data.decode("latin-1"))
     assert size >= 0

@@ -22,8 +22,6 @@ SIGNER = Signer([SigningKey(SigningAlgorithm.HMAC_SHA256, KEY)])
 
 
 def check(data: bytes) -> None:
-    """Check that any bytes in any place are genuine only if signed, and otherwise cause one kind of
-    error."""
     for text in (data.decode("latin-1"), data.decode("utf-8", "surrogateescape")):
         _verified(BODY, ID, str(NOW), text)
         _verified(BODY, text, str(NOW), SIGNATURE)
@@ -76,8 +74,7 @@ def _is_same(part: str) -> bool:
 
 
 def _reference(signature: str) -> None:
-    """Check that the reference library finds the signature genuine. Its check of the clock
-    is disabled."""
+    """The reference library's check of the clock is disabled."""
     reference = Webhook(SECRET)
     reference._Webhook__verify_timestamp = lambda _: _at(NOW)  # type: ignore[attr-defined]  # the clock
     lower = {name.lower(): value for name, value in _headers(ID, str(NOW), signature).items()}

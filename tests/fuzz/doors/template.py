@@ -26,8 +26,9 @@ OURS = "the template cannot render this event"  # the message for a fault that i
 
 
 def check(data: bytes) -> None:
-    """Give the other bytes to the template that the first byte chooses: as its configuration, an event,
-    and an answer of its service. Also read them as a leaf, a string in the template language."""
+    """The first byte chooses the template. The other bytes are its configuration, an event, an
+    answer of its service, and a leaf (a string in the template language).
+    """
     if not data:
         return
     definition = DEFINITIONS[data[0] % len(DEFINITIONS)]

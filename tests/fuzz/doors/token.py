@@ -39,7 +39,7 @@ TOKENS = (
 
 
 def check(data: bytes) -> None:
-    """Check that a token is accepted exactly if it equals one of ours, and only for its lifetime."""
+    """A token is accepted exactly if it equals one of ours, and only for its lifetime."""
     for own in TOKENS:
         for token in (data, own[: len(data) % len(own)] + data, own + data):
             genuine = _said(token) in {_said(each) for each in TOKENS}
@@ -49,7 +49,7 @@ def check(data: bytes) -> None:
 
 
 def _said(token: bytes) -> Any:
-    """Return a token's kind and bytes. The last base64 character has bits without a meaning."""
+    """The last base64 character has bits without a meaning."""
     kind = next((each for each in (PREFIX, CODE_PREFIX) if token.startswith(each)), b"anges_")
     encoded = token.removeprefix(kind)
     try:

@@ -1,7 +1,7 @@
 """`python -m tests.generated.tools.install`: install pinned generators, linters and libraries in
 `.tools`.
 
-It reports and skips languages that the machine lacks. The tests that need them then give instructions.
+The program reports and skips languages that the machine lacks.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ COPY = "dependency:copy-dependencies"
 
 
 def jars() -> bool:
-    """Fetch the jars, and compare each with its hash. Returns False without Maven."""
+    """Returns False without Maven."""
     maven = shutil.which("mvn")
     if maven is None:
         return False
@@ -42,7 +42,7 @@ def jars() -> bool:
 
 
 def oapi_codegen() -> bool:
-    """Build oapi-codegen, and fetch its clients' imports. Returns False without Go."""
+    """Returns False without Go."""
     go = shutil.which("go")
     if go is None:
         return False
@@ -53,7 +53,6 @@ def oapi_codegen() -> bool:
 
 
 def main() -> int:
-    """Install everything, and return the exit code."""
     missing = {
         "node and npm": not NODE.ready(),
         "Maven": not jars(),
