@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# The parts of each package. Each part can import only those before it.
+# The parts of each package. A part can import only the parts before it.
 LAYERS = {
     "engine": (
         "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
@@ -30,7 +30,6 @@ def name_of(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Return a file's syntax tree, cached because many rules need it."""
     return ast.parse(path.read_text("utf-8"))
 
 
@@ -57,7 +56,6 @@ def files_of(folder: str) -> list[Path]:
 
 
 def graph(package: str) -> dict[str, set[str]]:
-    """Return each part of a package with the other parts that it imports."""
     uses: dict[str, set[str]] = {}
     for path in files_of(package):
         part = path.relative_to(ROOT).with_suffix("").parts[1]
@@ -69,7 +67,6 @@ def graph(package: str) -> dict[str, set[str]]:
 
 
 def cycle(uses: Mapping[str, Set[str]]) -> list[str] | None:
-    """Return the parts of one import cycle, or None if there is none."""
     try:
         TopologicalSorter(uses).prepare()
     except CycleError as error:
@@ -79,7 +76,6 @@ def cycle(uses: Mapping[str, Set[str]]) -> list[str] | None:
 
 
 def main() -> int:
-    """Print the import graph of each package in the order of its layers. Return 1 if one has a cycle."""
     cycles = 0
     for package, order in LAYERS.items():
         uses = graph(package)

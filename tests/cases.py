@@ -1,8 +1,8 @@
 """A decorator that runs one test for a table of cases with the same fixtures.
 
-A server and its database cost a quarter of a second of CPU. Cases that leave nothing behind, such as
-refused requests, can share them. Each case is still reported on its own. Cases that see the effects of
-other cases need `pytest.mark.parametrize`, which gives each case its own fixtures.
+A server and its database cost a quarter of a second of CPU. Cases that leave nothing behind, such
+as refused requests, can share them. Each case is still reported on its own. Cases that see
+the effects of other cases need `pytest.mark.parametrize`, which gives each case its own fixtures.
 """
 
 import functools
@@ -18,7 +18,8 @@ SHOWN = 100  # the length of a case in its report, in characters
 
 
 def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Return a decorator that runs an asynchronous test once for each case, with the same fixtures.
+    """Return a decorator that runs an asynchronous test once for each case, with the same
+    fixtures.
 
     It takes the arguments of `pytest.mark.parametrize`: one name and its values, or names and tuples.
     """

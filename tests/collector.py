@@ -30,15 +30,15 @@ class Seen:
 
 
 class Collector:
-    """A collector that listens until it is closed. While `gate` is shut, it does not answer."""
+    """A collector that does not answer while `gate` is shut."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.gate.set()
-        self.asked = threading.Event()  # a request has arrived
+        self.asked = threading.Event()
         self.status = 200
-        self.answer_bytes = 0  # the size of each answer's body
-        # The client closed the connection before it received the answer's body.
+        self.answer_bytes = 0
+        # The client closed before it received the answer's body.
         self.cut = threading.Event()
         self.headers: list[dict[str, str]] = []
         self._spans: list[Seen] = []
@@ -61,25 +61,22 @@ class Collector:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening."""
         self.gate.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def spans(self) -> list[Seen]:
-        """Return the spans received so far."""
         with self._changed:
             return list(self._spans)
 
     def wait(self, met: Callable[[list[Seen]], object]) -> list[Seen]:
-        """Wait until the spans meet a condition, then return them."""
         with self._changed:
             assert self._changed.wait_for(lambda: met(self._spans), HANGS_S), self._spans
             return list(self._spans)
 
     def wait_named(self, *names: str) -> list[Seen]:
-        """Wait for one span per name and no others. Return the spans, sorted by start time."""
+        """Wait for one span per name and no others."""
         found = self.wait(lambda spans: len(spans) >= len(names))
         assert sorted(each.name for each in found) == sorted(names)
         return sorted(found, key=lambda each: each.started)
@@ -111,7 +108,6 @@ class Collector:
 
 @contextmanager
 def open_collector() -> Iterator[Collector]:
-    """Run a collector during the block."""
     collector = Collector()
     try:
         yield collector

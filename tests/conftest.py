@@ -43,7 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
     passed = getattr(config, "workerinput", None)
     if passed is None:
         _prefer_memory()
-        # This only chooses the folder's name. A run without a database therefore creates nothing.
         folder = Path(tempfile.gettempdir()) / f"angarium-test-{secrets.token_hex(6)}"
         runner = os.getpid()
     else:
@@ -71,7 +70,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the long proofs."""
     for item in items:
         if is_proof(item.nodeid):
             item.add_marker(MARK)
@@ -92,20 +90,18 @@ def _prefer_memory() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "object") -> "object | None":
-    """Return the scheduler of `tests.distribution` if whole files are distributed."""
     return scheduler_of(config, log) if config.getoption("dist") == WHOLE_FILES else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "object") -> None:
-    """Send the server's folder and owner to a pytest-xdist worker."""
     server = node.config.stash[_SERVER]  # type: ignore[attr-defined]  # an xdist class, untyped
     node.workerinput["postgres_folder"] = str(server.folder)  # type: ignore[attr-defined]
     node.workerinput["postgres_runner"] = server.runner  # type: ignore[attr-defined]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close this process's connection. The process that pytest was started as also stops the server."""
+    """The process that pytest was started as also stops the server."""
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()
         if not hasattr(config, "workerinput"):
@@ -127,7 +123,7 @@ def logs_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> TestServer:
-    """Return the run's PostgreSQL server. It starts when a test first needs a database."""
+    """The run's PostgreSQL server, which starts when a test first needs a database."""
     return request.config.stash[_SERVER]
 
 
@@ -140,7 +136,6 @@ async def database_url(postgres: TestServer) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def bridge(database_url: str) -> AsyncIterator[Bridge]:
-    """A bridge to a fresh database."""
     async with open_bridge(database_url) as bridge:
         yield bridge
 
@@ -170,7 +165,6 @@ def one_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """Switch off the garbage collector during the test."""
     gc.collect()
     gc.disable()
     yield

@@ -1,7 +1,7 @@
 """The distribution of tests to pytest-xdist's workers: whole files, longest first.
 
-One worker runs a whole file, because its tests share servers. Short files run last, so that the workers
-finish at about the same time. Proofs whose tests share nothing are distributed test by test.
+One worker runs a whole file, because its tests share servers. Short files run last, so that the
+workers finish at about the same time. Proofs whose tests share nothing are distributed test by test.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 
 from tests.proofs import is_proof
 
-WHOLE_FILES = "loadfile"  # the value of `--dist` that selects this distribution
+WHOLE_FILES = "loadfile"
 # The files of each folder share servers, which take about as long to start as their tests to run.
 TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
 # Files that take ten seconds of CPU, or wait that long for programs that they start.
@@ -36,7 +36,7 @@ APART = (
     "tests/sim/",
     "tests/transforms/",
 )
-# Proofs of twenty seconds and more, then those of ten. The many short ones come last.
+# Proofs of twenty seconds and more, then those of ten.
 LONG_PROOFS = (
     "tests/packages/test_installers.py",
     "tests/bench/test_scenarios.py::test_what_files_declare_runs_and_finds_nothing_broken",
@@ -64,7 +64,6 @@ LONG_PROOFS = (
 
 
 def unit_of(nodeid: str) -> str:
-    """Return the unit that one worker runs: a test, a file, or a folder whose files share servers."""
     file = nodeid.partition("::")[0]
     if is_proof(nodeid):
         return nodeid if nodeid.startswith(APART) else file
@@ -72,13 +71,11 @@ def unit_of(nodeid: str) -> str:
 
 
 def place_of(unit: str) -> int:
-    """Return a unit's position in the order of a run. Unlisted units come last."""
     order = LONG_PROOFS if is_proof(unit) else LONG
     return next((at for at, prefix in enumerate(order) if unit.startswith(prefix)), len(order))
 
 
 def scheduler_of(config: pytest.Config, log: Any) -> Any:
-    """Return pytest-xdist's file scheduler, changed to use this module's units and order."""
     from xdist.scheduler import LoadFileScheduling  # a run in one process does not need xdist
 
     class Units(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types

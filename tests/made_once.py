@@ -14,7 +14,6 @@ COMPILED = ("_parts", "_trace", "_converters", "arguments", "_build", "_build_un
 
 
 def make_once() -> None:
-    """Cache results that take a quarter of a test server's start."""
     _compile_rules_once()
     _describe_types_once()
 

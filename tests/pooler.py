@@ -16,8 +16,6 @@ KNOWN = {b"user", b"database", b"application_name", b"client_encoding"}
 
 
 class _Reader:
-    """Reads the protocol messages of one side."""
-
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
         self._bytes = bytearray()
@@ -43,7 +41,7 @@ class _Reader:
 
 
 class Pooler:
-    """The owner of the server connections. `most` is the maximum number of connections at once."""
+    """Owns the server connections, at most `most` at once."""
 
     def __init__(self, socket_path: str, *, by_transaction: bool, most: int = 100) -> None:
         self._socket_path = socket_path
@@ -54,7 +52,6 @@ class Pooler:
         self._clients = 0
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Serve one client."""
         self._clients += 1
         client, key = _Reader(stream), self._clients
         try:
@@ -124,7 +121,6 @@ class Pooler:
         return server
 
     async def aclose(self) -> None:
-        """Close the idle server connections."""
         for server in self._idle:
             await trio.aclose_forcefully(server.stream)
 
@@ -167,7 +163,6 @@ async def _copy(source: _Reader, target: _Reader, everything: trio.CancelScope) 
 async def open_pooler(
     socket_path: str, *, by_transaction: bool, most: int = 100
 ) -> AsyncIterator[int]:
-    """Run a pooler in front of a server's socket. Yields its port on 127.0.0.1."""
     pooler = Pooler(socket_path, by_transaction=by_transaction, most=most)
     async with trio.open_nursery() as nursery:
         serve = partial(trio.serve_tcp, pooler.serve, 0, host="127.0.0.1")

@@ -39,7 +39,7 @@ rm -rf "$2"
 
 
 class TestServer:
-    """The server of a test run, in `folder`. It stops when the process `runner` ends."""
+    """The server of a test run, which stops when the process `runner` ends."""
 
     __test__ = False
 
@@ -51,7 +51,7 @@ class TestServer:
         self._administrator: Administrator | None = None
 
     def url(self, database: str) -> str:
-        """Return the URL of one of its databases. Starts the server if no process has started it yet."""
+        """Return a database's URL. Starts the server if no process has started it yet."""
         if self._url is None:
             self._url = self._started()
         return _with_database(self._url, database)
@@ -93,12 +93,10 @@ class TestServer:
             await bridge.pool.execute(f"ALTER DATABASE {DRAFT} RENAME TO {TEMPLATE}")
 
     def leave(self) -> None:
-        """Close this process's connection to the server."""
         if self._administrator is not None:
             self._administrator.close()
 
     def stop(self) -> None:
-        """Stop the server if it was started, and remove its folder."""
         postmaster = read_postmaster(self.folder / "data" / "postgres")
         if postmaster is not None and postmaster.alive:
             postmaster.stop(fast_s=5.0)
@@ -106,7 +104,6 @@ class TestServer:
 
     @asynccontextmanager
     async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
-        """Create a database for the block and yield its URL."""
         name = f"test_{uuid.uuid4().hex[:12]}"
         # The template's 700 small files are copied, because copying through the WAL takes twice as long.
         made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
@@ -136,11 +133,10 @@ class Administrator:
         self._connection = self._loop.run_until_complete(asyncpg.connect(url, ssl="disable"))
 
     def execute(self, statement: str) -> None:
-        """Run a statement. Only one thread at a time can call this."""
+        """Only one thread at a time can call this."""
         self._loop.run_until_complete(self._connection.execute(statement))
 
     def close(self) -> None:
-        """Close the connection."""
         self._loop.run_until_complete(self._connection.close())
         self._loop.close()
 
@@ -169,7 +165,6 @@ async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Event]:
-    """Hold the locks that a statement takes until the event is set or the block is cancelled."""
     let_go = trio.Event()
 
     async def hold(task_status: trio.TaskStatus[None]) -> None:
@@ -183,7 +178,7 @@ async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Ev
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:
-    """Poll a condition that another process fulfils without an event. Fails after `within_s` seconds."""
+    """Poll a condition that another process fulfils without an event."""
     with trio.fail_after(within_s):
         while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours
             await trio.sleep(0.005)

@@ -88,7 +88,7 @@ def test_a_cycle_between_parts_is_found() -> None:
 
 
 def test_no_object_is_told_after_its_construction_whom_to_call() -> None:
-    """An object gets its callbacks through its constructor. Nobody sets them later."""
+    """An object gets its callbacks through its constructor."""
     found = []
     for package in ("engine", "storage", "api"):
         for path in files_of(package):
@@ -222,8 +222,7 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the silenced warnings without a reason. A reason is on the line, directly above it, or
-    earlier in the file for the same rule."""
+    """A reason is on the line, directly above it, or earlier in the file for the same rule."""
     pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
     explained: set[str] = set()
     above = ""
@@ -242,8 +241,7 @@ def test_every_silenced_warning_gives_its_reason() -> None:
 
 
 def own_files() -> list[Path]:
-    """Return the repository's files. Without git (an unpacked archive), return all files except
-    generated ones."""
+    """Without git (an unpacked archive), all files except generated ones."""
     listed = None
     if shutil.which("git") and (ROOT / ".git").exists():
         listed = subprocess.run(
@@ -259,7 +257,6 @@ def own_files() -> list[Path]:
 
 
 def tracked_texts() -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the repository's files, except inputs that fuzzers generated."""
     for path in own_files():
         if path.is_relative_to(ROOT / "tests/fuzz/corpus"):
             continue

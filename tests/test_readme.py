@@ -27,23 +27,19 @@ SECRET = "whsec_" + "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 
 
 def blocks(text: str, kind: str) -> list[str]:
-    """Return the fenced blocks of one kind."""
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
 def names(folder: Path) -> set[str]:
-    """Return the names in a folder."""
     return {path.name for path in folder.iterdir()}
 
 
 def open_to_others(folder: Path) -> list[Path]:
-    """Return those of the folder and its files that accounts other than the owner can use."""
+    """Those of the folder and its files that accounts other than the owner can use."""
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
 class Reader:
-    """A checkout's folder, commands and ports, as a reader of its pages would use them."""
-
     def __init__(self, database_url: str, folder: Path) -> None:
         self._door, self._hooks = free_port(), free_port()
         self.env = environment(database_url, folder, ANGARIUM_BIND=f"127.0.0.1:{self._door}")
@@ -56,7 +52,6 @@ class Reader:
         self.env["PATH"] = f"{bin_folder}:{self.env['PATH']}"
 
     def here(self, text: str) -> str:
-        """Return commands adapted to this test's ports and program."""
         text = text.replace(ACTIVATION, "").replace("127.0.0.1:8080", f"127.0.0.1:{self._door}")
         return text.replace("9000", str(self._hooks))
 
@@ -77,7 +72,6 @@ async def test_the_readme_delivers_a_first_event(database_url: str, tmp_path: Pa
         await trio.run_process(
             ["bash", "-euo", "pipefail", "-c", reader.here(script)], env=reader.env, cwd=tmp_path
         )
-        # The body is printed last.
         assert "signature verified" in await receiver.wait_for('"order": 42')
     assert not (tmp_path / "hook.secret").stat().st_mode & 0o077
 
@@ -123,7 +117,7 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
     assert {"hook.secret", "billing.secret"} <= names(folder)
     assert not open_to_others(folder)
     assert names(tmp_path) <= {".venv", "data", folder.name}, "the tutorial keeps to its folder"
-    assert "Order 42: 19.90" in out  # the script's output
+    assert "Order 42: 19.90" in out
     said_by_commands = ("refused, as it should be", '"retried":1', '"status":"COMPLETED"')
     for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":', *said_by_commands):
         assert said in out.replace('": ', '":'), f"{said} was not in what the tutorial printed"

@@ -27,7 +27,6 @@ class Agent:
         self.client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> Answer:
-        """Call a tool that must succeed."""
         result = await self.client.call_tool(tool, arguments)
         content = result.content[0]
         assert isinstance(content, TextContent)
@@ -36,7 +35,6 @@ class Agent:
         return result.structured_content
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """Call a tool that must fail, and return its message."""
         result = await self.client.call_tool(tool, arguments)
         content = result.content[0]
         assert isinstance(content, TextContent)
@@ -46,7 +44,6 @@ class Agent:
 
 @asynccontextmanager
 async def over_http(house: ServiceHouse, secret: str | None) -> AsyncIterator[Agent]:
-    """An agent that uses `/mcp`."""
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     address = f"http://127.0.0.1:{house.door.address[1]}/mcp"
     async with (
@@ -58,7 +55,6 @@ async def over_http(house: ServiceHouse, secret: str | None) -> AsyncIterator[Ag
 
 @asynccontextmanager
 async def by_command(house: ServiceHouse, secret: str) -> AsyncIterator[Agent]:
-    """An agent that starts `angarium mcp`."""
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "api.cli", "mcp"],

@@ -35,7 +35,6 @@ class Installation:
     url: str
 
     def sql(self, statement: str) -> str:
-        """Run a statement, and return its output."""
         command = [str(program("psql")), "-XAtq", "--dbname", self.url, "-c", statement]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -80,8 +79,7 @@ def backup(there: Installation) -> Path:
 
 @pytest.fixture
 def copy(backup: Path, place: Path) -> Path:
-    """A copy of the backup that a test can change. Its files are hard links until a test
-    replaces them."""
+    """A copy of the backup, whose files are hard links until a test replaces them."""
     subprocess.run(["cp", "-al", str(backup), str(place / "copy")], check=True)
     return place / "copy"
 

@@ -169,7 +169,6 @@ SENDERS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender
 
 @contextmanager
 def replicating(url: str) -> Iterator[None]:
-    """Act as a standby towards the server."""
     command = [str(program("psql")), "-XAtq", "--dbname", f"{url}&replication=true"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None

@@ -39,8 +39,6 @@ def test_what_cannot_be_is_refused_in_words(
 
 
 def test_what_a_backup_lacks_is_said(there: Installation, place: Path) -> None:
-    """The restore must also warn: deliveries are held, the master key is missing, and files are in an
-    object store."""
     target, data = str(place / "b"), str(place / "d")
     more = ("--without-master-key", "--file-store", "s3://bucket/prefix")
     done = CliRunner().invoke(main, ("backup", target, "--data-dir", str(there.folder), *more))

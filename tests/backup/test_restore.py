@@ -28,7 +28,6 @@ def names(folder: Path) -> list[str]:
 
 
 def opened(folder: Path) -> int:
-    """Start a database on a folder, and return the sum of its rows."""
     with EmbeddedServer(folder, durable=False) as server:
         return int(Installation(folder, server.url).sql("SELECT sum(n) FROM kept"))
 

@@ -57,7 +57,6 @@ def forged(copy: Path, files: dict[str, bytes]) -> None:
 
 
 def hostile(trace: Path) -> dict[str, bytes]:
-    """Return files that would make a server run a program or load a library."""
     command = f"touch {trace}"
     settings = (
         f"archive_mode = on\narchive_command = '{command}'\nrestore_command = '{command}'\n"

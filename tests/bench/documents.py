@@ -21,7 +21,6 @@ def run(
     verdict: str = "ok",
     events: int = 100,
 ) -> Run:
-    """Return a run with these values of one figure."""
     return Run(
         scenario,
         "about it",
@@ -38,5 +37,4 @@ def run(
 
 
 def document(*runs: Run) -> Document:
-    """Return a document with these runs."""
     return Document(list(runs))

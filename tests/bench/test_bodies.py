@@ -17,7 +17,6 @@ def plan(**fields: Any) -> Plan:
 
 
 def payload_bytes(body: bytes) -> int:
-    """Return the size of the payload, which is the last member."""
     return len(body) - body.index(b'"payload":') - len(b'"payload":') - 1
 
 

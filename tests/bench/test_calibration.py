@@ -1,5 +1,4 @@
-"""The floors (the CPU of the least work that a service must do): their measurement leaves nothing
-behind, and floors before and after a measurement are compared."""
+"""The floors: the CPU of the least work that a service must do, before and after a measurement."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from storage.database.bridge import Bridge
 
 async def test_rows_are_inserted_and_nothing_stays(bridge: Bridge) -> None:
     assert await trio.to_thread.run_sync(insert_micros, bridge.url, 2) > 0
-    assert await trio.to_thread.run_sync(insert_micros, bridge.url, 1) > 0  # a second time
+    assert await trio.to_thread.run_sync(insert_micros, bridge.url, 1) > 0
     found = await bridge.pool.fetch_value(
         "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bench%'"
     )

@@ -20,7 +20,7 @@ ALL_AT_ONCE = 1e9  # events a second: all are due at the start
 
 
 class Fake(threading.Thread):
-    """Accepts connections. Before each answer it calls `turn` with the number of earlier requests."""
+    """Calls `turn` with the number of earlier requests before each answer."""
 
     def __init__(
         self, turn: Callable[[int, list[socket.socket]], None], answers: Sequence[bytes]
@@ -112,8 +112,7 @@ def test_a_closed_loop_counts_from_when_it_posts() -> None:
 def test_what_a_step_could_not_begin_is_told_and_has_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The only connection gets its first answer after the first step's end, so most events of that step
-    are unsent."""
+    """The only connection gets its first answer after the first step's end."""
     over = threading.Event()
     close = Part.close
 

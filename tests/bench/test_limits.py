@@ -66,7 +66,7 @@ def test_a_step_is_judged_by_itself_and_an_overloaded_one_may_be_late() -> None:
 
 
 def test_the_limits_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.limits, "REQUESTS", 400)  # the value does not matter
+    monkeypatch.setattr(bench.limits, "REQUESTS", 400)
     with Receiver() as receiver:
         found = measure(receiver, {"batch": 2, "sizes": [[200, 1], [2_000, 1]], "rate": 10})
         assert receiver.counts()["requests"] == 0

@@ -25,14 +25,12 @@ WARM = 10
 
 @pytest.fixture
 async def house(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ServiceHouse]:
-    """A server on a fresh database, with few warm-up events."""
     monkeypatch.setattr(drive, "WARM", WARM)
     async with open_service(bridge) as house:
         yield house
 
 
 async def address(house: ServiceHouse, scope: Scope = Scope.MANAGE) -> list[str]:
-    """Return the options that name the server and a key."""
     tenant = await house.tenant("acme")
     made = await house.keys.create(tenant, scope, Environment.DEVELOPMENT, "the engineer's")
     host, port = house.door.address

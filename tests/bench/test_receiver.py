@@ -154,7 +154,6 @@ def receiver() -> Iterator[Receiver]:
 
 
 def post(receiver: Receiver, path: str, number: int, *, tls: bool = False) -> int:
-    """Deliver an event, and return the answer's status."""
     context = ssl.create_default_context(cafile=receiver.authority) if tls else None
     url = (receiver.https if tls else receiver.url) + path
     opener = urllib.request.build_opener(

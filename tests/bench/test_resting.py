@@ -1,4 +1,4 @@
-"""Detection of an idle server. The result is the CPU time that the server used until it became idle."""
+"""Detection of an idle server."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -14,8 +14,6 @@ TICK = 0.01
 
 
 class Working:
-    """A server that reports the next of the given CPU times at each look."""
-
     def __init__(self, looks: Iterator[tuple[float, float]]) -> None:
         self._looks = looks
 

@@ -18,8 +18,6 @@ CURATED_MINUTES = 10.0  # the acceptable duration of `make bench`
 
 
 class Works:
-    """A scenario's function with one given outcome per call."""
-
     def __init__(self, *outcomes: float | Exception) -> None:
         self._outcomes = iter(outcomes)
 

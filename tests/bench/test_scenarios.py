@@ -47,7 +47,6 @@ def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hold(scenario: Scenario, found: Measurement) -> None:
-    """Check that a measurement has all figures that the scenario compares or limits."""
     assert found.verdict != "broken", f"{scenario.name}: {found.reason}"
     named = {*scenario.better, *scenario.bars}
     assert not named - found.figures.keys(), f"{scenario.name}: {found.figures}"
@@ -65,8 +64,9 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
-    """Scenarios share a server, because a start takes longer than their events. Scenarios that need
-    settings or several servers have their own."""
+    """A start takes longer than a scenario's events, so scenarios share a server unless they need
+    settings or several servers.
+    """
     with Shared() as serve:
         for name in DECLARED:
             scenario = SCENARIOS[name]

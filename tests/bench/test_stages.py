@@ -158,7 +158,7 @@ def test_system_calls_are_found_where_they_are_made(module: str, path: str) -> N
 def test_an_instruction_is_told_by_what_it_calls_as_it_is_written() -> None:
     def work(sock: socket.socket, many: list[int]) -> int:
         return len(many) + sum(
-            each  # over several lines
+            each
             for each in many
         ) + hash(sock.recv(10))  # fmt: skip
 

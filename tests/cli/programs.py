@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "api.cli"]
 
 
 def environment(database_url: str, folder: Path, **settings: str) -> dict[str, str]:
-    """Return a program's environment variables. It inherits only `PATH` from the test run."""
+    """The environment inherits only `PATH` from the test run."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -39,8 +39,6 @@ def environment(database_url: str, folder: Path, **settings: str) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A command's result."""
-
     code: int
     out: str
     err: str
@@ -52,7 +50,6 @@ async def angarium(
     cwd: Path | None = None,
     command: Sequence[str] = COMMAND,
 ) -> Ended:
-    """Run a command to its end."""
     done = await trio.run_process(
         [*command, *arguments],
         env=dict(env),
@@ -65,21 +62,19 @@ async def angarium(
 
 
 async def whoami(url: str, secret: str) -> httpx.Response:
-    """Ask a server for a key's context."""
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANGS_S) as client:
         headers = {"authorization": f"Bearer {secret}"}
         return await client.get("/auth/context", headers=headers)
 
 
 async def becomes(url: str, secret: str, status: int) -> None:
-    """Wait until requests with a key have this status."""
     with trio.fail_after(HANGS_S):
         while (await whoami(url, secret)).status_code != status:  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.02)
 
 
 async def manage_key(env: Mapping[str, str], url: str) -> str:
-    """Create a key with scope manage. Return its secret once the running server knows it."""
+    """The running server knows the returned key."""
     made = await angarium(
         *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
         *("--output", "text"),
@@ -97,17 +92,15 @@ class Program:
 
     process: trio.Process
     printed: str = ""
-    silent: bool = False  # True if it has ended and all its output was read
+    silent: bool = False
 
     async def read(self) -> None:
-        """Collect its output until it ends."""
         assert self.process.stdout is not None
         async for chunk in self.process.stdout:
             self.printed += chunk.decode("utf-8", "replace")
         self.silent = True
 
     async def wait_for(self, text: str, times: int = 1) -> str:
-        """Wait until the output contains `text`, `times` times, then return all output."""
         with trio.fail_after(HANGS_S):
             while self.printed.count(text) < times:
                 if self.silent:
@@ -123,7 +116,7 @@ async def running(
     cwd: Path | None = None,
     command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Program]:
-    """Run a command while the block runs. End it with SIGTERM, or by force if it ignores that."""
+    """Run a command while the block runs."""
     process = await trio.lowlevel.open_process(
         [*command, *arguments],
         env=dict(env),
@@ -155,7 +148,6 @@ async def _end(process: trio.Process) -> None:
 
 @asynccontextmanager
 async def server(env: Mapping[str, str]) -> AsyncIterator[tuple[Program, str]]:
-    """Run a server. Yields the program and its address."""
     async with running("serve", env=env) as program:
         printed = await program.wait_for("Next, in another terminal")
         yield program, printed.split("listens on ")[1].split()[0]

@@ -1,4 +1,4 @@
-"""The commands as a newcomer uses them, on real processes: keys, workspaces, demo, and the server."""
+"""The commands as a newcomer uses them, on real processes."""
 
 import json
 import os
@@ -26,7 +26,6 @@ EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "man
 
 
 async def as_json(*arguments: str, env: dict[str, str]) -> Any:
-    """Return a command's output with `--output json`."""
     done = await angarium(*arguments, "--output", "json", env=env)
     assert done.code == 0, done.err
     return json.loads(done.out)

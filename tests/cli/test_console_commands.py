@@ -10,7 +10,6 @@ import pytest
 from api.cli import main
 
 WEB = Path(__file__).parents[2] / "web"
-# A text in either kind of quotes, as on the pages.
 SHOWN = re.compile(r"""h\(Shell, \{ text: (["'])(angarium (?:(?!\1)[^\\]|\\.)*)\1""")
 TEXTS = sorted(
     {

@@ -85,7 +85,6 @@ def test_every_variable_that_the_project_names_is_known() -> None:
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that another program uses."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
@@ -197,7 +196,6 @@ retention_days = 1
 
 @pytest.mark.parametrize("text", [None, GOLD, GOLD + "destinatoins = 1", "[plans.gold"])
 def test_plans_that_a_server_would_refuse_are_in_the_way(text: str | None, tmp_path: Path) -> None:
-    """The cases: a missing file, a missing field, a misspelt field, and text that is not TOML."""
     plans = tmp_path / "plans.toml"
     if text is not None:
         plans.write_text(text)

@@ -22,7 +22,6 @@ BODY = b'{"type":"order.created","data":{"n":1}}'
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The receiver's output."""
     lines: list[str] = []
     monkeypatch.setattr(click, "echo", lambda line, err: lines.append(line))
     return lines

@@ -28,8 +28,7 @@ def test_control_characters_of_strangers_do_not_reach_a_terminal() -> None:
 
 
 def test_nothing_is_printed_but_by_what_makes_it_harmless() -> None:
-    """`printing.py` makes text harmless. The other two modules print only harmless text or their own
-    words."""
+    """`printing.py` makes text harmless."""
     writing = {
         path.relative_to(CLI).as_posix()
         for path in CLI.glob("**/*.py")

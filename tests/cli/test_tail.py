@@ -14,7 +14,7 @@ from api.cli.remote.tail import follow
 
 
 class Log:
-    """A service with deliveries, newest first. While `away`, it does not answer."""
+    """A service with deliveries, newest first, that does not answer while `away`."""
 
     def __init__(self) -> None:
         self.deliveries: list[dict[str, Any]] = []

@@ -105,7 +105,7 @@ def test_a_step_of_the_concurrency_is_one_while_it_is_small_then_a_quarter() -> 
 
 
 class Client:
-    """A fake client with one destination. Each request for summaries takes the next of `attempts`."""
+    """Each request for summaries takes the next of `attempts`."""
 
     def __init__(self, *attempts: int) -> None:
         self.attempts = list(attempts)

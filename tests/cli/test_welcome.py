@@ -11,7 +11,7 @@ from engine.settings import Settings
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The path of an installed `angarium` command, as if it had started this process."""
+    """An installed `angarium` command that seems to have started this process."""
     path = tmp_path / "bin" / "angarium"
     path.parent.mkdir()
     path.touch(mode=0o755)

@@ -35,8 +35,7 @@ async def test_names_that_hang_keep_no_other_workspace_waiting(
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
     try:
         async with trio.open_nursery() as nursery:
-            # Each name is looked up when its destination is created. Other workspaces' changes do not
-            # wait for that.
+            # Other workspaces' changes do not wait for these lookups.
             for number in range(NAMES):
                 url = f"http://{number}.hangs.test/hook"
                 nursery.start_soon(destination, api, url, [f"hangs.{number}"])

@@ -69,7 +69,6 @@ async def test_uploads_to_a_store_that_hangs_keep_no_event_waiting(
 async def test_a_bucket_that_never_answers_keeps_no_neighbour_waiting(
     bridge: Bridge, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Real requests of the store's client: uploads, and downloads of earlier files."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     with open_bucket() as bucket:

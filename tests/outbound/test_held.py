@@ -8,14 +8,12 @@ from engine.outbound.held import HeldBytes, HeldStatistics
 
 
 class Askers:
-    """The attempts that asked for room, and those that got it."""
-
     def __init__(self, most: int, share: int) -> None:
         self.held = HeldBytes(most, share)
         self.let_in: list[str] = []
 
     def ask(self, name: str, size: int) -> None:
-        """Ask for room. A name's first letter is its workspace."""
+        """A name's first letter is its workspace."""
         self.held.ask(name[0], size, partial(self.let_in.append, name))
 
 

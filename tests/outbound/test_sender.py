@@ -30,8 +30,6 @@ CLIENT = ClientCredentials("https://issuer.example/token", "id", "secret", None,
 
 
 class Wire:
-    """Records transmissions, and answers when the test calls their `done`."""
-
     def __init__(self) -> None:
         self.sent: list[tuple[Transmission, Callable[[Outcome], None]]] = []
         self.forgotten: list[str] = []
@@ -51,13 +49,13 @@ class Wire:
 
 
 class Stages(Unchanged):
-    """Stages with given results. If `waits`, scripts end when the test ends them."""
+    """If `waits`, scripts end when the test ends them."""
 
     def __init__(self) -> None:
         self.made: Made = Transformed(b"made")
         self.carried: Carried | Failure = Carried(b"carried", ((b"angarium-file-url", b"u"),))
         self.rendered: Rendered | Failure = Rendered(b"rendered", ((b"x-by", b"template"),))
-        self.broken = ""  # the stage that raises
+        self.broken = ""
         self.waits = False
         self.runs: list[tuple[Script, bytes, int, str, Callable[[Made], None]]] = []
         self.types: list[str] = []
@@ -104,8 +102,6 @@ class Stages(Unchanged):
 
 
 class Road:
-    """A sender between stages and a wire, with the outcomes that it reported."""
-
     def __init__(self, timers: Timers) -> None:
         self.wire, self.stages, self.timers = Wire(), Stages(), timers
         stages = self.stages
@@ -114,7 +110,7 @@ class Road:
         self._number = 0
 
     def send(self, **destination: Any) -> Transmission:
-        """Send a delivery. `attachments` are its event's."""
+        """Send a delivery; `attachments` are those of its event."""
         self._number += 1
         delivery = a_delivery(self._number)
         delivery.event.attachments = destination.pop("attachments", None)
@@ -123,7 +119,6 @@ class Road:
         return transmission
 
     async def ended(self) -> Outcome:
-        """Wait for the only outcome, and return it."""
         await trio.testing.wait_all_tasks_blocked()
         (outcome,) = self.outcomes
         return outcome
@@ -270,8 +265,6 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
 
 
 class Hearing(ScriptLimit):
-    """A script limit that records each call."""
-
     def __init__(self, heard: list[str]) -> None:
         super().__init__()
         self._heard = heard

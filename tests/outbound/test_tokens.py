@@ -38,8 +38,6 @@ ENDPOINT = "the token endpoint "
 
 
 class Desk:
-    """The tokens of a client in `tests.wire.street`, and the results that callers got."""
-
     def __init__(self, street: Street, background: Background) -> None:
         self.street = street
         self.tokens = Tokens(street.client.wiring, background.spawn, time)
@@ -55,7 +53,6 @@ class Desk:
     async def ask(
         self, key: Any, times: int = 1, customer: str | None = None
     ) -> list[bytes | Failure]:
-        """Ask several times at once, and return the results."""
         came = trio.Event()
         got: list[bytes | Failure] = []
 

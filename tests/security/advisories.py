@@ -1,7 +1,8 @@
-"""pip-audit over the pinned packages: `python -m tests.security.advisories`. A known weakness fails.
+"""pip-audit over the pinned packages: `python -m tests.security.advisories`. A known weakness
+fails.
 
-It queries a service on the network. If the service cannot be reached, the result is unknown. The
-program reports this and does not fail, because a user without a network could not fix it.
+If the service cannot be reached, the result is unknown. The program reports this and does not fail,
+because a user without a network could not fix it.
 """
 
 import json
@@ -34,8 +35,6 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Weakness:
-    """A known weakness of a pinned package."""
-
     package: str
     version: str
     ids: tuple[str, ...]  # its id and aliases
@@ -101,8 +100,6 @@ def _weaknesses(package: Any) -> list[Weakness]:
 
 
 def judge(found: Sequence[Weakness], endured: Sequence[Endured]) -> list[str]:
-    """Return messages about weaknesses without an exception, and exceptions without a weakness."""
-
     def covers(each: Endured, weakness: Weakness) -> bool:
         return each.package == weakness.package and each.id in weakness.ids
 
@@ -121,7 +118,6 @@ def judge(found: Sequence[Weakness], endured: Sequence[Endured]) -> list[str]:
 
 
 def main(url: str, locks: Sequence[Path] = LOCKS, endured: Sequence[Endured] | None = None) -> int:
-    """Print the result, and return the exit code."""
     try:
         asked, found = weaknesses(url, locks)
     except UnreachableError as error:

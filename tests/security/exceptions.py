@@ -22,7 +22,7 @@ class Excused:
 
 @dataclass(frozen=True)
 class Endured:
-    """An advisory that does not affect us: its id or an alias of it, and the package."""
+    """An advisory that does not affect us, by its id or an alias."""
 
     id: str
     package: str
@@ -31,8 +31,6 @@ class Endured:
 
 @dataclass(frozen=True)
 class Exceptions:
-    """All exceptions."""
-
     bandit: tuple[Excused, ...]
     advisories: tuple[Endured, ...]
 

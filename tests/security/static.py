@@ -33,7 +33,6 @@ def findings(root: Path = ROOT, folders: Sequence[str] = LOOKED_AT) -> list[tupl
 
 
 def judge(found: Sequence[tuple[str, str, int]], excused: Sequence[Excused]) -> list[str]:
-    """Return messages about findings without an exception, and exceptions without a finding."""
     wrong = [
         f"{file}:{line}: bandit {test}"
         for test, file, line in found
@@ -49,7 +48,6 @@ def judge(found: Sequence[tuple[str, str, int]], excused: Sequence[Excused]) -> 
 
 
 def main() -> int:
-    """Print the result, and return the exit code."""
     found = findings()
     wrong = judge(found, read().bandit)
     for line in wrong:

@@ -35,8 +35,6 @@ Answer = Callable[[str, str], tuple[int, Any]]
 
 
 class Service:
-    """Answers as the advisory service does, by package and version."""
-
     def __init__(self) -> None:
         self.answer: Answer = lambda name, version: (200, {})
         self.asked: list[str] = []
@@ -123,7 +121,7 @@ def test_what_answers_in_the_services_stead_is_not_believed(
     service.answer = answer
     assert advisories.main(service.url, lock, ()) == 0
     assert "NOT CHECKED" in capsys.readouterr().out
-    assert service.asked == ["jinja2"]  # only the canary was sent
+    assert service.asked == ["jinja2"]
 
 
 def test_a_service_that_cannot_be_reached_is_told_plainly(

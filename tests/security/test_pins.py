@@ -35,7 +35,6 @@ def test_every_command_that_installs_asks_for_hashes(name: str) -> None:
 
 
 def wheel(folder: Path, said: str) -> Path:
-    """Write a wheel with one module."""
     folder.mkdir(exist_ok=True)
     path = folder / "pinned-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as file:

@@ -1,7 +1,7 @@
 """Doubles of services: each checks requests against the service's published format.
 
-A double answers as documented, and refuses a request with the service's words. A test can replace the
-answer to a valid request. The addresses of the services' documents are in the templates' files.
+A double answers as documented, and refuses a request with the service's words. A test can replace
+the answer to a valid request.
 """
 
 import json
@@ -18,15 +18,12 @@ from tests.wire.street import Visit
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a service."""
-
     status: int
     body: Any = ""  # a text, or JSON
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def wire(self) -> bytes:
-        """The answer's bytes."""
         text = self.body if isinstance(self.body, str) else json.dumps(self.body)
         raw = text.encode()
         lines = [f"HTTP/1.1 {self.status} x", f"content-length: {len(raw)}"]
@@ -39,8 +36,6 @@ class Answer:
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a service received."""
-
     path: str
     headers: dict[str, str]
     body: bytes
@@ -60,7 +55,7 @@ class Service:
 
 
 def _worded(code: int, /, **members: Any) -> Callable[[str], Answer]:
-    """Return an answer that has the reason of the refusal in place of `...`."""
+    """`...` stands for the reason of the refusal."""
 
     def bad(reason: str) -> Answer:
         said = {name: reason if each == "..." else each for name, each in members.items()}
@@ -224,7 +219,7 @@ SERVICES: dict[str, Service] = {
 
 
 class Double:
-    """One running service. `requests` are those that it accepted."""
+    """One running service; `requests` are those that it accepted."""
 
     def __init__(self, name: str) -> None:
         self.service = SERVICES[name]
@@ -235,7 +230,6 @@ class Double:
         self._limit = LIMITS.get(name)
 
     async def serve(self, visit: Visit) -> None:
-        """Answer the requests of a connection."""
         while (raw := await visit.request()) is not None:
             await visit.send(self._answer(_read(raw)).wire)
 

@@ -31,15 +31,12 @@ SCRIPT = Transform("t", 1, "source")
 
 @dataclass
 class Post:
-    """The route to one service's double."""
-
     street: Street
     sender: OutboundSender
     double: Double
     destination: Destination
 
     async def attempt(self, event: Event) -> Outcome:
-        """Send an event, and return the outcome."""
         delivery = Delivery(
             id=event.id, event=event, destination=self.destination.id, queue=DeliveryClass.STANDARD
         )
@@ -64,7 +61,6 @@ def made_for(catalog: Catalog, name: str, origin: str) -> Destination:
 
 @asynccontextmanager
 async def open_post(name: str, stages: Unchanged | None = None) -> AsyncIterator[Post]:
-    """Open a double, with a destination made from its template."""
     double = Double(name)
     async with open_street() as street, trio.open_nursery() as nursery:
         receiver = await street.open(double.serve)
@@ -337,8 +333,6 @@ async def test_a_service_that_repeats_a_secret_does_not_bring_it_into_the_record
 
 
 class Scripted(Unchanged):
-    """A script with its own result."""
-
     def __init__(self, made: bytes) -> None:
         self.made = made
 

@@ -43,7 +43,6 @@ def a_template(name: str, **config: Any) -> Template:
 
 
 def rendered(name: str, body: Any, event_type: str = "order.created", **config: Any) -> Any:
-    """Render a message, check its format, and return it."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     made = RENDERER.render(a_template(name, **config), raw, event_type)
     assert isinstance(made, Rendered), made

@@ -24,7 +24,7 @@ MEMORY = (
 
 @dataclass(frozen=True)
 class Page:
-    """A script of the table. `burns`: it uses up its time, so a long test runs it less often."""
+    """`burns`: the script uses up its time, so a long test runs it less often."""
 
     name: str
     body: str
@@ -47,12 +47,11 @@ def burner(name: str, body: str, before: str = "", kind: str = "") -> Page:
 
 
 def bomb(name: str, body: str, before: str = "") -> Page:
-    """Return a script that runs out of memory, or out of time before that."""
+    """Return a script that runs out of memory, or of time before that."""
     return Page(name, body, (*MEMORY, CPU), before)
 
 
 def failing(name: str, body: str, message: str, before: str = "", kind: str = "") -> Page:
-    """Return a script that fails immediately."""
     return Page(name, body, (message,), before, kind)
 
 

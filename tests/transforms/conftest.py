@@ -7,5 +7,4 @@ from tests.transforms.house import note_former
 
 @pytest.fixture(autouse=True)
 def only_its_own_children() -> None:
-    """Make a test count only the processes that it started."""
     note_former()

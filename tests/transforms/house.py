@@ -31,7 +31,6 @@ def _raise(error: Exception) -> None:
 
 @asynccontextmanager
 async def open_pool(workers: int = 2) -> AsyncIterator[TransformPool]:
-    """Run a pool during the block."""
     reactor, timers = Reactor(_raise), Timers(_raise)
     pool = TransformPool(reactor, timers, workers)
     async with trio.open_nursery() as nursery:
@@ -46,7 +45,6 @@ async def open_pool(workers: int = 2) -> AsyncIterator[TransformPool]:
 
 
 def function(body: str, before: str = "") -> str:
-    """Return a script's source."""
     return f"{before}\nfunction transform(event) {{ {body} }}"
 
 
@@ -57,24 +55,19 @@ async def performed(
     workspace: str = "ours",
     seed: str = "evt_1",
 ) -> Transformed | Failure:
-    """Run a script."""
     return await pool.perform(Script(workspace, "script", source), body, NOW_MS, seed)
 
 
 async def value_of(
     pool: TransformPool, source: str, body: bytes = BODY, seed: str = "evt_1"
 ) -> object:
-    """Run a script that returns a body, and return the body."""
     result = await performed(pool, source, body, seed=seed)
     assert isinstance(result, Transformed), result
     return json.loads(result.body)
 
 
 def children() -> list[int]:
-    """Return this process's worker processes, including unreaped dead ones.
-
-    Processes that earlier tests left behind do not count (see `note_former`).
-    """
+    """Return this process's worker processes, including unreaped dead ones."""
     return [each for each in _children() if each not in _FORMER]
 
 
@@ -122,6 +115,5 @@ def _may_be_the_pools(descriptor: str) -> bool:
 
 
 def resident_mb(pid: int) -> float:
-    """Return a process's memory in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

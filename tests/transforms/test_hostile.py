@@ -34,7 +34,6 @@ def test_the_book_has_forty_pages_and_more() -> None:
 
 
 def judge(page: Page, result: Transformed | Failure) -> None:
-    """Check a result against the table."""
     if isinstance(page.ends, tuple):
         assert isinstance(result, Failure), (page.name, result)
         assert any(part in result.message for part in page.ends), (page.name, result.message)
@@ -48,7 +47,6 @@ def judge(page: Page, result: Transformed | Failure) -> None:
 
 
 def workers_cpu_s() -> float:
-    """Return the CPU time of the workers that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

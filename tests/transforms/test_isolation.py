@@ -157,7 +157,7 @@ async def test_chance_is_spread_evenly() -> None:
     )
     async with open_pool(1) as pool:
         mean: Any = await value_of(pool, source)
-        assert 0.48 < mean < 0.52  # the seed is fixed, so the number is always the same
+        assert 0.48 < mean < 0.52  # the seed is fixed
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:

@@ -68,7 +68,7 @@ def test_a_sealed_process_opens_starts_connects_and_traces_nothing() -> None:
 
 
 def judged(program: bytes, architecture: int, number: int, protection: int = 0) -> int:
-    """Run a filter program as the kernel does, and return its verdict on a call."""
+    """Run a filter program on one call, as the kernel does."""
     record = struct.pack("<IIQ6Q", number, architecture, 0, 0, 0, protection, 0, 0, 0)
     lines = list(struct.iter_unpack("<HBBI", program))
     held = at = 0

@@ -36,7 +36,6 @@ HEAVY = function("let n = 0; for (let i = 0; i < 2e5; i++) n += i; return n;")
 
 
 async def gone(pid: int) -> None:
-    """Wait until a process has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -13,7 +13,6 @@ from tests.process.receiver import Receiver
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder for one test."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-upgrade-"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -21,14 +20,12 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 async def empty_url(postgres: TestServer) -> AsyncIterator[str]:
-    """An empty database."""
     async with postgres.database("template0") as url:
         yield url
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver for one test."""
     receiver = Receiver()
     yield receiver
     receiver.close()

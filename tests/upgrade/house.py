@@ -45,7 +45,6 @@ class Outside(House):
         return self
 
     def launch(self) -> None:
-        """Start the server without waiting for it."""
         threading.Thread(target=self._launched, daemon=True).start()
 
     def _launched(self) -> None:
@@ -53,7 +52,6 @@ class Outside(House):
             self.start()
 
     def database_url(self) -> str:
-        """Return the database's URL."""
         return self._url
 
 
@@ -67,10 +65,8 @@ def next_release(folder: Path, migration: str) -> Path:
 
 
 class Balancer:
-    """Forwards each new connection to the first port that accepts it, and keeps open connections where
-    they are.
-
-    If no port accepts a connection, the balancer closes it.
+    """Forwards each new connection to the first port that accepts it, and keeps open connections
+    where they are.
     """
 
     def __init__(self, ports: Sequence[int]) -> None:
@@ -80,7 +76,6 @@ class Balancer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:

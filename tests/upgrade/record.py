@@ -38,7 +38,6 @@ PAGES = (
 
 
 def record(tree: Path, name: str) -> None:
-    """Make a recording."""
     with tempfile.TemporaryDirectory(prefix="angarium-record-") as folder:
         Path(folder).chmod(0o755)
         receiver = Receiver()
@@ -105,7 +104,6 @@ def _driven(house: House, receiver: Receiver) -> dict[str, Any]:
 
 
 def _more(house: House, made: dict[str, str]) -> None:
-    """Create objects that only later releases have."""
     if house.ask("GET", "/transform-scripts").status == 404:
         return
     source = "function transform(event) { return event; }"

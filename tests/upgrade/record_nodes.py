@@ -26,25 +26,20 @@ class Heard(trio.abc.Stream):
         self.sent = b""
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Record the data, and send it."""
         self.sent += data
         await self._stream.send_all(data)
 
     async def wait_send_all_might_not_block(self) -> None:
-        """See `trio.abc.SendStream`."""
         await self._stream.wait_send_all_might_not_block()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """Receive."""
         return await self._stream.receive_some(max_bytes)
 
     async def aclose(self) -> None:
-        """Close."""
         await self._stream.aclose()
 
 
 async def shaken(kind: str | None) -> dict[str, Any]:
-    """Shake hands, and return the bytes of both ends."""
     from engine.peers.handshake import accept, dial
 
     one, other = map(Heard, trio.testing.memory_stream_pair())
@@ -55,7 +50,6 @@ async def shaken(kind: str | None) -> dict[str, Any]:
 
 
 def statements() -> dict[str, str]:
-    """Return the statements on the tables of nodes and leases, by name."""
     from storage import ownership
     from storage.nodes import membership
 

@@ -19,7 +19,7 @@ from tests.upgrade.record import RELEASES
 
 # Fields that depend on the request, its last use, or the present settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
-# A statement that makes the recorded retries due. They were planned for an hour after the recording.
+# The recorded retries were planned for an hour after the recording.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
 NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sql.gz"))
 
@@ -89,7 +89,6 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
 
 
 def _goes_on(house: Outside, receiver: Receiver, made: dict[str, str]) -> None:
-    """Check that waiting deliveries arrive, settled ones do not, and new events are accepted."""
     house.api("POST", f"/destinations/{made['disabled']}/enable", {})
     house.until_settled()
     for path, kind in (("later", "later"), ("gate", "gate"), ("disabled", "held")):

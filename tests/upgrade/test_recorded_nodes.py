@@ -27,7 +27,6 @@ LINKS = [
 
 @pytest.fixture(autouse=True)
 def same_nonce(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make both ends use the recording's nonces."""
     monkeypatch.setattr("engine.peers.handshake.secrets.token_bytes", lambda _: NONCE)
 
 

@@ -108,7 +108,7 @@ def _failed(url: str, place: Path, receiver: Receiver) -> None:
         old.made(receiver.url + "/more", "m.*")
         assert old.value("SELECT to_regclass('of_next')") is None
         assert old.ended(signal.SIGTERM) == 0
-        old.start()  # the earlier release again
+        old.start()
         later = Poster(old, "two", most=5)
         with posting(later):
             until(lambda: accepted([later], 5), "it takes events again")

@@ -23,8 +23,6 @@ NEVER_S = 3_600
 
 
 class Counting(Poster):
-    """A poster that counts the requests for each event."""
-
     def __init__(self, house: House, name: str, batch: int = 1, *, most: int = 1_000_000) -> None:
         super().__init__(house, name, batch, most=most)
         self.tries: Counter[str] = Counter()
@@ -90,7 +88,6 @@ def _node(folder: Path, url: str, root: Path) -> Outside:
 
 
 def _refuse_to_go_back(old: Outside) -> None:
-    """Check that the earlier release refuses to start on the migrated database, with a reason."""
     with pytest.raises(RuntimeError):
         old.start()
     assert old.process is not None
