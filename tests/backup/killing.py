@@ -21,8 +21,10 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 
 
 def main(step: str, what: str, *arguments: str) -> None:
-    """Run a backup or a restore, and kill this process at `step`: the name of a step, or of a path that
-    is about to be renamed or (a folder) removed."""
+    """Run a backup or a restore, and kill this process at `step`.
+
+    `step` names a step, a path that is about to be renamed, or a folder that is about to be removed.
+    """
 
     def progress(now: str, done: int, total: int) -> None:
         if now == step.strip():

@@ -1,8 +1,10 @@
 """The possible values of a type, in one form for the client's type hints and the document's
 schemas.
 
-A kind is a set: names of JSON's types, ("word", word) for each word of an enumeration, and lists
-and maps with the kind of their contents. An object with fields is just "object".
+A kind is a set of
+- the names of JSON's types ("object" for an object with fields),
+- ("word", word) for each word of an enumeration,
+- lists and maps with the kind of their contents.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,8 +13,7 @@ from tests.service.receiver import Receiver
 PIECE = b"x" * 65_536
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"  # the body ends with the connection
 CROWD = 16
-# The maximum number of bytes that a receiver can send as one answer: the part that an attempt reads, and
-# the buffers of both sockets.
+# The most bytes of one answer: the part that an attempt reads, and the buffers of both sockets.
 MOST = 16 << 20
 
 

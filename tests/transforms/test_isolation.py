@@ -161,8 +161,8 @@ async def test_chance_is_spread_evenly() -> None:
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:
-    # The event decides if the run ends in an endless loop, after it has changed a variable and the position
-    # of a regular expression.
+    # The run changes a variable and the position of a regular expression. Then the event "loop" makes it
+    # loop for ever.
     before = "let n = 0; const all = /a/g;"
     body = "n++; all.test('aaa'); if (event.data === 'loop') for (;;) {} return [n, all.lastIndex];"
     async with open_pool(1) as pool:

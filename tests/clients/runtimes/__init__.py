@@ -11,10 +11,9 @@ MODULES = RUNTIMES.folder / "node_modules"
 
 
 def deno(client: Path) -> list[str | Path]:
-    """Return the command with which Deno runs a script, with access only to the loopback network and
-    the files of the driver and the client.
+    """Return the command with which Deno runs a script. Raises StopIteration without Deno.
 
-    Raises StopIteration if this system has no Deno.
+    The script can reach only the loopback network and the files of the driver and the client.
     """
     # Each system's program has its own package. npm installs this machine's.
     return [
