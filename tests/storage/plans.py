@@ -7,7 +7,6 @@ from storage.database.connection import Connection
 
 
 async def prepare(connection: Connection, sql: str, name: str = "planned") -> None:
-    """Prepare a statement under a name, for `explain`."""
     await connection.execute(f"PREPARE {name} AS {sql}")
 
 
@@ -22,7 +21,7 @@ async def explain(connection: Connection, *arguments: Any, name: str = "planned"
 
 
 def most_rows(plan: str) -> int:
-    """Return the most rows that any node of a plan handled in all its loops, including discarded rows."""
+    """Return the most rows that any node handled in all its loops, including discarded rows."""
     counts = [0]
     for line in plan.splitlines():
         if match := re.search(r"rows=([\d.]+) loops=(\d+)", line):

@@ -42,7 +42,6 @@ def rollup(world: World) -> Rollup:
 async def outcomes(
     world: World, chance: random.Random, number: int, minutes: tuple[int, int], again: float = 0.0
 ) -> None:
-    """Settle deliveries with random outcomes that end within `minutes`."""
     waiting = await world.accept(*[event() for _ in range(number)], to=[DESTINATION])
     while waiting:
         chance.shuffle(waiting)
@@ -68,7 +67,6 @@ async def outcomes(
 
 
 async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter[ErrorCategory]]:
-    """Count the rows of the log by stretches of `size` minutes."""
     attempts = await world.rows("attempt_log")
     counts: dict[int, list[int]] = {}
     errors: Counter[ErrorCategory] = Counter()

@@ -40,7 +40,6 @@ DISABLED = """
 
 @pytest.fixture
 async def store(world: World) -> PostgresBacklog:
-    """The backlog of the world's database."""
     return PostgresBacklog(world.bridge.make_pool(BACKLOG, size=1))
 
 
@@ -61,13 +60,11 @@ async def read(
     max_bytes: int = ROOM,
     **how: Any,
 ) -> ReadBack:
-    """Read A's queue."""
     how = {"ordered": False, **how}
     return await store.read_queue(ENVIRONMENT, A, classes, after, limit, max_bytes, **how)
 
 
 def ids(deliveries: Sequence[Delivery]) -> list[str]:
-    """Return the deliveries' ids."""
     return [each.id for each in deliveries]
 
 
@@ -163,7 +160,6 @@ async def test_long_settled_stretches_are_walked_in_bounded_steps(
 
 
 async def lanes(world: World, *names: str | None) -> list[Delivery]:
-    """Accept a delivery for each name, in the lane with that name."""
     deliveries = [each for name in names for each in deliveries_of(event(), A, lane=name)]
     await world.put(deliveries)
     return deliveries
@@ -298,7 +294,7 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # A disabled destination stays due. It must not take the place of another destination in a short list.
+    # A disabled destination stays due, but must not take another destination's place in a short list.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

@@ -33,12 +33,10 @@ PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 async def end_backend(bridge: Bridge, connection: Connection) -> None:
-    """End a connection's server process, and wait for its end."""
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", connection.backend)
 
 
 async def wait_running(bridge: Bridge, text: str) -> None:
-    """Wait until a statement that contains `text` runs on the server."""
 
     async def running() -> bool:
         found = await bridge.pool.fetch(

@@ -14,8 +14,6 @@ from tests.postgres import eventually
 
 
 class Listener:
-    """Counts the changes and reloads that a process receives."""
-
     def __init__(self, bridge: Bridge) -> None:
         self.heard: list[Change] = []
         self.reloads = 0
@@ -174,7 +172,6 @@ async def test_more_news_than_can_wait_mean_reading_everything_anew(
 async def test_who_writes_without_end_keeps_nobody_from_confirming(
     bridge: Bridge, listener: Listener
 ) -> None:
-    """Each batch of news is confirmed, although new writes follow at once."""
     confirmed: list[float | None] = []
 
     async def write() -> None:

@@ -62,7 +62,6 @@ MIXES = {
 
 
 @pytest.mark.parametrize("single", Singles)
-# Stored in the delivery's row, and in a row of its own.
 @pytest.mark.parametrize("body", [b"ok", b"x" * 200])
 async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
     world: World, single: Singles, body: bytes
@@ -79,7 +78,7 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        # The statement's answer was lost. The rerun uses counters that Python computes.
+        # The statement's answer was lost: the rerun uses counters that Python computes.
         group.again = True
         await world.settle.settle(group)
         assert await world.contents() == once
@@ -132,7 +131,6 @@ async def test_successes_of_which_one_is_settled_already_count_nothing(
 
 
 async def agree(world: World) -> None:
-    """Compare all counters with the rows that they count."""
     attempts = await world.rows("attempt_log")
     deliveries = {row["id"]: row for row in await world.rows("deliveries")}
     for row in await world.rows("destination_minutes"):

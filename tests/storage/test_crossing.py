@@ -1,5 +1,6 @@
-"""The lean crossing from trio to PostgreSQL: like the bridge, it runs statements to their end, notices
-lost connections and reports errors."""
+"""The lean crossing from trio to PostgreSQL: it runs statements whole, notices losses, and reports
+errors.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +22,6 @@ Ending = Callable[[Bridge, Connection], Awaitable[None]]
 
 
 async def connected(bridge: Bridge, limit_s: float = 20.0) -> Connection:
-    """Return a connection whose statements use the lean crossing."""
     profile = replace(LEAN, statement_timeout_s=None, command_timeout_s=limit_s)
     connection = bridge.connection(profile)
     await connection.ensure()
@@ -30,7 +30,6 @@ async def connected(bridge: Bridge, limit_s: float = 20.0) -> Connection:
 
 
 async def wait_running(bridge: Bridge, connection: Connection) -> None:
-    """Wait until a connection's statement runs on the server."""
 
     async def running() -> bool:
         state = (
@@ -116,12 +115,11 @@ async def test_an_answer_that_is_an_error_leaves_the_connection(bridge: Bridge) 
 
 
 async def end_backend(bridge: Bridge, connection: Connection) -> None:
-    """End the connection's server process."""
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", connection.backend)
 
 
 async def terminate(_: Bridge, connection: Connection) -> None:
-    """Close the connection only on the driver's side."""
+    """Close only the driver's side."""
     assert connection._raw is not None
     connection._raw.terminate()
 

@@ -39,7 +39,7 @@ class Driver:
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._transport = self._protocol = self
-        self.ended: Callable[[object], object] = print  # the callback for the connection's end
+        self.ended: Callable[[object], object] = print
 
     def _on_waiter_completed(self) -> None: ...
 
@@ -58,8 +58,6 @@ class Driver:
 
 
 class Tasks:
-    """A loop that can run trio tasks."""
-
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
 
@@ -76,7 +74,6 @@ class Tasks:
 
 @contextmanager
 def crossing(nursery: trio.Nursery) -> Iterator[tuple[Crossing, socket.socket]]:
-    """A crossing, and the server's end of its socket."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)

@@ -16,7 +16,6 @@ ENDLESS = f"SELECT pg_sleep({10 * HANGS_S})"
 
 
 def without_limits(profile: Profile) -> Profile:
-    """Return a profile whose statements only a cut can end."""
     return replace(profile, statement_timeout_s=None, command_timeout_s=None)
 
 

@@ -29,7 +29,6 @@ class Front:
         self._context = context
 
     async def serve(self, tcp: trio.SocketStream) -> None:
-        """Serve one client."""
         client: trio.abc.Stream = tcp
         self.spoke = False
         first = bytes(await tcp.receive_some(8))
@@ -65,7 +64,6 @@ async def _copy(
 
 @asynccontextmanager
 async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple[Front, str]]:
-    """Run a proxy for a database. Yields the proxy and its URL."""
     parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
     made = Front(f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}", context)
     async with trio.open_nursery() as nursery:

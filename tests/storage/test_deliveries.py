@@ -48,7 +48,6 @@ JOB = identity.other()
 
 @pytest.fixture
 def log(world: World) -> PostgresDeliveries:
-    """The log of the world's database."""
     return PostgresDeliveries(world.bridge.pool)
 
 
@@ -84,7 +83,6 @@ async def fill(world: World, chance: random.Random, events: int) -> list[Deliver
 
 
 def replay(of: Delivery) -> Delivery:
-    """Return a replay of a delivery."""
     return Delivery(
         identity.other(),
         of.event,
@@ -98,7 +96,7 @@ def replay(of: Delivery) -> Delivery:
 
 
 def end(of: Delivery, chance: random.Random) -> Settlement | None:
-    """Return the settlement of a delivery's first attempt, or None if it has no attempt yet."""
+    """Return the settlement of a first attempt, or None if there was no attempt yet."""
     category = chance.choice(list(ErrorCategory))
     match chance.randrange(6):
         case 0:
@@ -114,7 +112,6 @@ def end(of: Delivery, chance: random.Random) -> Settlement | None:
 
 
 async def requeue(world: World, dead: list[Delivery]) -> None:
-    """Change rows as the retry of dead letters does."""
     await world.bridge.pool.fetch(
         """UPDATE deliveries SET status = 0, dlq_status = 2, trouble = 4
            WHERE environment = $1 AND id = ANY($2::uuid[])""",
@@ -153,13 +150,12 @@ def passes(entry: DeliveryEntry, which: DeliveryFilter, job: dict[str, str | Non
 
 
 def any_of(values: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Return each value alone, and each with the next one."""
     each = list(values)
     return [*((one,) for one in each), *pairwise(each)]
 
 
 def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[DeliveryFilter]:
-    """Yield each filter alone with each of its values, then combinations of up to five."""
+    """Yield each filter with each of its values, then combinations of up to five filters."""
     times = sorted(created_at_ms(entry.id) for entry in entries)
     middle = times[len(times) // 2]
     values: dict[str, list[Any]] = {
@@ -201,7 +197,6 @@ def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[Del
 async def every_page(
     log: PostgresDeliveries, which: DeliveryFilter, limit: int
 ) -> list[DeliveryEntry]:
-    """Return the entries of all pages of a list."""
     entries: list[DeliveryEntry] = []
     below = None
     while True:
@@ -227,7 +222,7 @@ async def test_every_combination_of_filters_lists_exactly_what_passes_newest_fir
     first: int,
     searched: bool,
 ) -> None:
-    # With few examined rows per page, pages are short, or a search fills them. The list stays the same.
+    # Few examined rows shorten pages, or a search fills them. The list stays the same.
     monkeypatch.setattr(walk, "EXAMINED", examined)
     monkeypatch.setattr(walk, "FIRST", first)
     monkeypatch.setattr(deliveries, "SCATTERED", examined)

@@ -47,8 +47,6 @@ print("stopped", flush=True)
 
 
 class Owner:
-    """A process that runs an embedded server."""
-
     def __init__(self, data_dir: Path, account: str = "") -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", OWNER, str(data_dir), account],
@@ -69,19 +67,16 @@ class Owner:
         self.taken_over = words[1] == "True"
 
     def kill(self) -> None:
-        """Kill the process with SIGKILL."""
         self.process.kill()
         self.process.communicate()
 
     def end(self) -> None:
-        """Let the process stop its server and exit."""
         out, _ = self.process.communicate("\n", timeout=HANGS_S)
         assert out.endswith("stopped\n")
         assert self.process.returncode == 0
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -100,7 +95,6 @@ def made() -> Iterator[Path]:
 
 @pytest.fixture
 def unmade(data_dir: Path) -> Iterator[EmbeddedServer]:
-    """A server that was never started."""
     server = EmbeddedServer(data_dir, durable=False)
     yield server
     server.stop()
@@ -114,7 +108,6 @@ def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
 
 
 def query(url: str, sql: str) -> list[tuple[object, ...]]:
-    """Run one statement and return the rows."""
 
     async def run() -> list[tuple[object, ...]]:
         async with open_bridge(url) as bridge:

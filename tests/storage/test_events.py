@@ -16,12 +16,10 @@ from tests.storage.world import ENVIRONMENT, World, claim, event, identity, inta
 
 @pytest.fixture
 def log(world: World) -> PostgresEvents:
-    """The events of the world's database."""
     return PostgresEvents(world.bridge.pool)
 
 
 async def every_page(log: PostgresEvents, which: EventFilter, limit: int) -> list[EventEntry]:
-    """Return the entries of all pages of a list."""
     entries: list[EventEntry] = []
     below = None
     while True:

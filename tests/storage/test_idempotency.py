@@ -75,7 +75,7 @@ async def test_the_same_key_in_another_environment_is_another_key(world: World) 
 async def test_of_concurrent_claims_on_many_keys_each_has_one_winner(
     world: World, database_url: str
 ) -> None:
-    """Several connections of one owner claim the same keys in opposite orders at once."""
+    """Several connections claim the same keys in opposite orders."""
     rounds, keys = 6, [f"k{number}" for number in range(12)]
     lost: list[Acceptance] = []
     claimed: list[Event] = []

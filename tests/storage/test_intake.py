@@ -36,7 +36,7 @@ A, B = sorted(identity.other() for _ in range(2))
 
 
 def full_event() -> Event:
-    """Return an event with all fields, and hostile bytes in the fields that allow bytes."""
+    """Return an event with all fields, and hostile bytes where bytes are allowed."""
     return event(
         origin=Origin.FILE,
         metadata=b'{"\x00":1}',
@@ -98,10 +98,10 @@ async def test_every_field_of_an_event_and_its_deliveries_is_written(world: Worl
 async def test_rows_that_differ_in_every_column_are_written_as_they_are(
     world: World, numbers: tuple[int, ...]
 ) -> None:
-    """A column with the same value in all rows is sent as a single value. Here each column varies.
+    """A column with one value in all rows is sent as a single value. Here each column varies.
 
-    `numbers` has each event's number of deliveries. If each event has one delivery, the statement uses
-    the same parameters for the rows of events and deliveries.
+    `numbers` has each event's number of deliveries. If each event has one delivery, the rows of events
+    and deliveries share parameters.
     """
     events = [
         event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)
@@ -247,7 +247,7 @@ async def test_who_was_replaced_forgets_no_backlog_row_that_its_successor_relies
 
 async def test_a_statement_of_an_older_epoch_of_ones_own_is_run_again(world: World) -> None:
     await world.accept(event(), to=[A])
-    # This simulates that another connection renewed the epoch and the answer was lost.
+    # Another connection renewed the epoch, and the answer was lost.
     world.ownership.intake_epoch -= 1
     with pytest.raises(ContentionError):
         await world.accept(event(), to=[A])

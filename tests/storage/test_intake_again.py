@@ -1,5 +1,6 @@
 """Groups whose first run had an unknown outcome: they are written once, and the rerun reports the
-stored rows."""
+stored rows.
+"""
 
 import trio
 
@@ -76,8 +77,7 @@ async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World)
 async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
     world: World,
 ) -> None:
-    """The server has the statement, but the client lost the connection. The rerun must find the
-    statement's rows."""
+    """The server has the statement, but the client lost the connection."""
     one = event()
     deliveries = deliveries_of(one, A)
     group = intake_group([one], deliveries)
@@ -112,7 +112,6 @@ async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_
 
 
 async def waiting_for_a_lock(world: World, backend: int | None) -> bool:
-    """Return True if the backend waits for a lock."""
     found = await world.bridge.pool.fetch_value(
         "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1", backend
     )

@@ -31,14 +31,13 @@ HIGH = "ffffffff-ffff-4fff-bfff-ffffffffffff"  # all bits of its lock's number a
 
 @pytest.fixture
 async def node(bridge: Bridge) -> Membership:
-    """A node that owns the database."""
     ownership = Ownership()
     await ownership.take(bridge.connection(UPKEEP))
     return Membership(bridge, ownership)
 
 
 async def another(bridge: Bridge, node: str) -> None:
-    """Write another node's rows, as a joining server would."""
+    """Write another node's rows, as a joining server does."""
     await bridge.pool.fetch("INSERT INTO processes (id, epoch) VALUES ($1::uuid, 1)", node)
     await bridge.pool.fetch(
         "INSERT INTO nodes (id, name, version) VALUES ($1::uuid, 'other', '1.3')", node

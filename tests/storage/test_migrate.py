@@ -34,7 +34,6 @@ CREATE INDEX CONCURRENTLY by_n ON first (n);
 
 @pytest.fixture
 async def empty(postgres: TestServer) -> AsyncIterator[Bridge]:
-    """A bridge to an empty database."""
     async with postgres.database("template0") as url, open_bridge(url) as bridge:
         yield bridge
 
@@ -111,7 +110,7 @@ async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_i
             nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
             while not await other.fetch_value(f"{LOCK_WAITS} AND wait_event = 'relation'"):
                 await trio.lowlevel.checkpoint()
-            # If the migration did not give up its lock request, this statement would wait behind it.
+            # The migration has given up its lock request, so this statement does not wait behind it.
             await other.fetch("INSERT INTO first VALUES (3)")
             assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 1
     assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 2
@@ -195,7 +194,7 @@ async def test_a_cancelled_one_leaves_whole_migrations_and_no_lock(
 
 
 async def test_the_schema_is_the_sum_of_the_files(upkeep: Connection, bridge: Bridge) -> None:
-    """Compare the database that the program migrated with one that ran all files in one transaction."""
+    """Compare the migrated database with one that ran all files in one transaction."""
     script = "\n".join(migration.sql for migration in known_migrations())
     script = script.replace(" CONCURRENTLY", "")  # CONCURRENTLY is not possible in a transaction
     await upkeep.execute(f"BEGIN; {script}; COMMIT")

@@ -20,19 +20,17 @@ FROM generate_series(1, $3::integer) d, unnest($4::integer[]) days, generate_ser
 
 @pytest.fixture
 async def upkeep(bridge: Bridge) -> Connection:
-    """A connection like housekeeping's."""
     return bridge.connection(UPKEEP)
 
 
 async def fill(upkeep: Connection, destinations: int, days: list[int], each: int = 1) -> None:
-    """Add counters for some destinations on some days before now."""
+    """Add counters on some days before now."""
     for table, instant, unit in (("minutes", "minute", 60_000), ("hours", "hour", 3_600_000)):
         sql = _FILL.format(table=f"destination_{table}", instant=instant)
         await upkeep.fetch(sql, NOW_MS, unit, destinations, days, each)
 
 
 async def counts(upkeep: Connection) -> tuple[int, int]:
-    """Return the numbers of remaining rows: minutes, hours."""
     sql = "SELECT (SELECT count(*) FROM destination_minutes) AS m, count(*) AS h FROM destination_hours"
     (row,) = await upkeep.fetch(sql)
     return row["m"], row["h"]

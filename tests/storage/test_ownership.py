@@ -37,7 +37,7 @@ HOLD = f"SELECT pg_advisory_xact_lock({HELD})"
 
 
 class Server:
-    """A server's writing part: its ownership and its two hot connections."""
+    """A server's ownership and its two hot connections."""
 
     def __init__(self, bridge: Bridge, part: WorkerPart = WHOLE) -> None:
         self.bridge = bridge
@@ -51,7 +51,6 @@ class Server:
         return takeover.live_writers
 
     async def intake(self, number: int, lock: int = FREE) -> bool:
-        """Write a row as intake does. Return True if it was written."""
         await self.intake_connection.ensure()
         own = self.ownership
         return bool(
@@ -59,7 +58,6 @@ class Server:
         )
 
     async def settle(self, number: int, shards: list[int], lock: int = FREE) -> bool:
-        """Write a row as settlement does. Return True if it was written."""
         await self.settle_connection.ensure()
         own = self.ownership
         return bool(
@@ -70,14 +68,12 @@ class Server:
 
 
 def unhurried(profile: Profile) -> Profile:
-    """Return a profile without time limits for statements and locks."""
     settings = {**profile.settings, "lock_timeout": "0"}
     return replace(profile, statement_timeout_s=None, command_timeout_s=None, settings=settings)
 
 
 @pytest.fixture
 async def bridge(bridge: Bridge) -> Bridge:
-    """A database with a table for these tests' statements."""
     await bridge.pool.execute("CREATE TABLE written (n int)")
     return bridge
 
@@ -381,8 +377,8 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Servers with any parts start in any order, and some reconnect. The last server can write. The
-    servers that share a slot with it cannot."""
+    """Servers with any parts start in any order, and some reconnect. The last server can write.
+    Servers that share a slot with it cannot."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

@@ -16,8 +16,7 @@ PARTS = [WHOLE, *(WorkerPart(number, 3) for number in range(3))]
 
 
 async def furnished(bridge: Bridge) -> dict[int, str]:
-    """Create workspaces, each with an environment and rows in it. Return the workspaces by
-    environment."""
+    """Create workspaces with rows. Return the workspaces by environment."""
     found = {}
     for workspace in WORKSPACES:
         await bridge.pool.fetch(

@@ -9,13 +9,10 @@ from storage.database.plan_refresh import FIRST_S, LONGEST_S, PlanRefresh
 
 
 class Scripted:
-    """A connection that records its scripts and their times."""
-
     def __init__(self) -> None:
         self.scripts: list[tuple[float, str]] = []
 
     async def execute(self, script: str) -> str:
-        """Record a script."""
         self.scripts.append((trio.current_time(), script))
         return ""
 

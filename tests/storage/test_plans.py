@@ -38,8 +38,8 @@ ACTORS = 100_000
 # The rows that a statement may read beyond those requested: index pages and partitions' ends.
 SLACK = 100
 
-# The deliveries in the table: half of them wait for destination A, a tenth is retrying there, and a tenth
-# is dead there. The rest belong to B. The ids are spread over the last hour, a few in each millisecond.
+# Half of the deliveries wait for destination A, a tenth is retrying there, and a tenth is dead there. The
+# rest belong to B. The ids are spread over the last hour.
 _LOAD = """
 WITH n AS (
     SELECT n, lpad(to_hex($1::bigint + n / 30), 12, '0')
@@ -63,17 +63,14 @@ FROM n"""
 
 
 async def load(world: World, rows: int = ROWS) -> None:
-    """Fill the tables."""
     await world.bridge.pool.fetch(_LOAD, now_ms() - 4_000, rows, ENVIRONMENT, A, B)
 
 
 async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], how: Any) -> Any:
-    """Return the SQL and arguments for settling the deliveries."""
     return arguments_of(world, settle_group([how(each) for each in deliveries]))
 
 
 def arguments_of(world: World, group: SettleGroup) -> Any:
-    """Return the SQL and arguments for settling a group."""
     statement = outcomes.bind(group)
     owner = (world.ownership.process, world.ownership.settle_epoch, group.shards)
     return statement.sql, (*owner, *statement.arguments)
@@ -269,7 +266,6 @@ FILTERS = {
 
 
 async def list_arguments(which: DeliveryFilter, look_at: int) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL and arguments of one step of a list."""
     selection = select(which)
     assert selection is not None
     low, high = id_bounds(which.from_ms, which.to_ms, None)

@@ -1,7 +1,7 @@
 """Lists over a million rows: each page reads a bounded number of them, with any filters.
 
-One test fills the tables once. It then reads each class of filters that the API allows, through
-connections like the control plane's.
+One test fills the tables once, then reads each class of filters through connections like the control
+plane's.
 """
 
 import re
@@ -39,9 +39,9 @@ LOOK_AT = 200
 SLACK = 100  # index pages and partitions' ends
 A, B, ELSEWHERE = (identity.other() for _ in range(3))
 
-# The ids are spread evenly over yesterday and today. In a hundred deliveries, 84 were delivered, 4 wait,
-# 4 are retrying, 4 are dead, 2 were discarded and 2 were dry runs. One in a thousand is a replay, and one
-# in fifty thousand is the delivery of a file.
+# The ids are spread evenly over yesterday and today. Of a hundred deliveries 84 are delivered, 4 wait, 4
+# are retrying, 4 dead, 2 discarded and 2 dry runs. One in 1,000 is a replay, one in 50,000 a file's
+# delivery.
 _IDS = """
 n AS (
     SELECT n, lpad(to_hex($1::bigint + n::bigint * {span}::bigint / $2::integer), 12, '0')
@@ -98,8 +98,8 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[DeliveryFilter]:
-    """Yield each filter value alone, each pair of filters, and each combination of the filters that an
-    index serves: without the other filters, and with all of them."""
+    """Yield each filter value alone, each pair of filters, and each combination that an index serves:
+    without the other filters, and with all of them."""
     yield DeliveryFilter()
     for name, values in VALUES.items():
         for value in values:
@@ -126,7 +126,6 @@ def classes() -> Iterator[DeliveryFilter]:
 
 
 async def plan_of(connection: Connection, sql: str, *arguments: Any) -> str:
-    """Return a statement's present plan, with the rows that each node handled."""
     await prepare(connection, sql, "asked")
     plan = await explain(connection, *arguments, name="asked")
     await connection.execute("DEALLOCATE asked")
@@ -186,7 +185,7 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """Run an actor's reads for a destination without rows. Another destination has all the rows."""
+    """Run an actor's reads for a destination without rows."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),
@@ -202,7 +201,7 @@ async def look_at_a_backlog(connection: Connection) -> None:
 
 
 async def fill(world: World) -> None:
-    """Fill the tables, then create their indexes. This order takes a third of the time."""
+    """Fill the tables, then create their indexes: this order takes a third of the time."""
     connection = world.bridge.connection(UPKEEP)
     await connection.execute("SET maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(
@@ -228,7 +227,6 @@ async def test_every_list_looks_at_a_bounded_number_of_a_million_rows(world: Wor
         await look_at_events(connection)
         await look_at_the_queue(connection)
         await look_at_a_backlog(world.bridge.connection(backlog.BACKLOG))
-    # Following the cursors reaches the end and finds all rows.
     log = PostgresDeliveries(world.bridge.make_pool(LOG, 1))
     for which, expected in (
         (DeliveryFilter(kinds=(DeliveryKind.FILE,)), ROWS // 50_000),

@@ -38,8 +38,7 @@ default_pool_size = {most}
 
 @asynccontextmanager
 async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> AsyncIterator[str]:
-    """Yield the URL of a pooler in front of a database: PgBouncer, or the small pooler if `real` is
-    None."""
+    """Yield the URL of a pooler: PgBouncer, or the small pooler if `real` is None."""
     parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
     folder, port = query["host"][0], query["port"][0]
 
@@ -141,7 +140,7 @@ async def test_a_connection_that_nobody_has_left_names_the_limits(
     ):
         await bridge.connection(UPKEEP).ensure()
         bridge.connection(INTAKE)
-        # The short time limit begins only here, because the first connection can take longer.
+        # The first connection can take longer, so the short time limit begins here.
         monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT_S", 0.5)
         with pytest.raises(StoreAwayError, match="default_pool_size"):
             await bridge.connect()

@@ -98,7 +98,7 @@ class Deliverer:
         self.awaited = Awaited()
         self._world = world
         self._faults = faults
-        self._held: dict[tuple[str, str], list[Delivery]] = {}  # the deliveries of broken lanes
+        self._held: dict[tuple[str, str], list[Delivery]] = {}  # deliveries of broken lanes
         self._arrivals, self._work = trio.open_memory_channel[list[Delivery]](1_000)
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:

@@ -17,7 +17,7 @@ LANES = "abacabacab"  # the lanes of the originals, in order
 
 
 class Lanes:
-    """A replay job to one destination whose originals belong to three lanes."""
+    """A replay job to one destination, with originals of three lanes."""
 
     def __init__(self, jobs: Jobs, job: ReplayJob, originals: list[Delivery]) -> None:
         self.jobs = jobs
@@ -58,7 +58,6 @@ class Lanes:
 
 @pytest.fixture
 async def lanes(jobs: Jobs) -> Lanes:
-    """A running job with ten originals of one destination."""
     originals = [each for lane in LANES for each in await jobs.settled(1, jobs.a, customer=lane)]
     return Lanes(jobs, await jobs.begun(destination=jobs.a), originals)
 

@@ -37,8 +37,6 @@ WINDOW = 1 << 20
 
 
 class Jobs:
-    """Stores, and two destinations of one environment."""
-
     def __init__(self, world: World) -> None:
         self.world = world
         pool = world.bridge.make_pool(REPLAYING, 1)
@@ -110,7 +108,6 @@ class Jobs:
 
 @pytest.fixture
 async def jobs(world: World) -> Jobs:
-    """Two destinations without deliveries."""
     made = Jobs(world)
     for destination in (made.a, made.b):
         await world.bridge.pool.fetch(
@@ -131,7 +128,7 @@ async def jobs(world: World) -> Jobs:
 async def test_what_is_settled_is_selected_each_destination_for_itself(jobs: Jobs) -> None:
     first = await jobs.settled(3, jobs.a)
     await jobs.settled(2, jobs.b)
-    await jobs.world.accept(event(), to=[jobs.a])  # still waits
+    await jobs.world.accept(event(), to=[jobs.a])  # waits
     job = await jobs.begun(from_ms=0)
     legs = await jobs.store.all_legs(job)
     assert job.total == 5

@@ -36,7 +36,6 @@ WORKSPACE = identity.other()
 
 
 def chunk_audit(counted: str | None = None, before: int = 0, **fields: Any) -> ChunkAudit:
-    """Return a retry's audit entry."""
     changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
     fields = {
         "id": identity.other(),
@@ -55,12 +54,10 @@ def chunk_audit(counted: str | None = None, before: int = 0, **fields: Any) -> C
 
 @pytest.fixture
 def store(world: World) -> PostgresRequeue:
-    """The store under test."""
     return PostgresRequeue(world.intake_connection, world.ownership)
 
 
 async def destinations(world: World, *ids: str, status: int = 1) -> None:
-    """Make destinations."""
     for each in ids:
         await world.bridge.pool.fetch(
             """INSERT INTO destinations (environment, id, version, status, name, url, concurrency,
@@ -74,7 +71,6 @@ async def destinations(world: World, *ids: str, status: int = 1) -> None:
 
 
 async def dead(world: World, count: int = 1, to: str = A, **fields: Any) -> list[Delivery]:
-    """Accept deliveries, and let them die."""
     deliveries = await world.accept(*[event(**fields) for _ in range(count)], to=[to])
     await world.settle.settle(
         settle_group([failure(each, DeliveryStatus.FAILED) for each in deliveries])
@@ -89,7 +85,6 @@ async def retry(
     by: ChunkAudit | None = None,
     **options: Any,
 ) -> tuple[int, Requeued]:
-    """Requeue deliveries."""
     base = options.pop("base", None) or await world.intake.draw()
     ids = [each if isinstance(each, str) else each.id for each in deliveries]
     dirty = [
@@ -180,7 +175,7 @@ async def test_a_settlement_of_its_former_life_does_not_touch_a_requeued_deliver
     )
     await world.settle.settle(settle_group([death]))
     _, requeued = await retry(world, store, [delivery])
-    # A rerun, because the first answer was lost.
+    # The first answer was lost.
     await world.settle.settle(settle_group([death], again=True))
     assert (await world.row(delivery))["status"] == 0
     await world.settle.settle(settle_group([success(requeued.alive[0])]))
@@ -209,7 +204,7 @@ async def test_run_again_it_returns_what_the_first_run_wrote_and_writes_nothing(
     _, second = await retry(world, store, deliveries, by, base=base, again=True)
     assert second == first
     assert await world.contents() == contents
-    # The actor has already sent one of the requeued deliveries. The rerun must not return that delivery.
+    # The actor has already sent one of the requeued deliveries: the rerun must not return it.
     await world.settle.settle(settle_group([success(first.alive[0])]))
     _, third = await retry(world, store, deliveries, by, base=base, again=True)
     assert third.done == first.done

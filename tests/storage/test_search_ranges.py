@@ -92,11 +92,9 @@ EVENTS = (
 
 
 class Log:
-    """The two tables, filled in the order of their ids."""
-
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._ms = now_ms()  # the time of all ids, so that they share a partition
+        self._ms = now_ms()  # one time for all ids, so that they share a partition
         self._rows = 0
         self.events: list[str] = []  # rare events, oldest first
         self.deliveries: list[list[str]] = [[] for _ in WAYS]
@@ -110,7 +108,6 @@ class Log:
         return sorted(row["id"] for row in rows)
 
     async def rare(self) -> None:
-        """Add a rare delivery for each entry of `WAYS`, and a rare event."""
         made = await self.common(len(WAYS))
         self.events.append(await self._pool.fetch_value(_RARE_EVENT, ENVIRONMENT, made[0]))
         for (change, _), found, identifier in zip(WAYS, self.deliveries, made, strict=True):
@@ -158,7 +155,6 @@ async def test_every_filter_finds_rare_rows_with_and_without_a_summary(
 
 
 async def _unsummarised(world: World, index: str) -> Any:
-    """Summarise the remaining ranges, and return their number."""
     return await world.bridge.pool.fetch_value(
         "SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits"
         " WHERE inhparent = $1::text::regclass",

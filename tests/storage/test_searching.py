@@ -28,7 +28,7 @@ INSERT INTO events (environment, id, origin, type, occurred_at_ms, payload, cust
 SELECT $1, ($2::text || lpad(to_hex(n / 4096), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
     1, 'common', 0, 'x', 'c' || n % 300
 FROM generate_series(1, $3::integer) n"""
-# Deliveries, of which one in thirty is a dead letter.
+# One delivery in thirty is a dead letter.
 _TROUBLED = """
 INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, status, trouble,
     dlq_status, error_category, dead_lettered_at_ms)
@@ -116,7 +116,7 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # The last range is not full, so it stays without a summary, which inserts would rewrite repeatedly.
+    # The last range is not full, so it stays without a summary.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
@@ -124,8 +124,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of each customer. It would expect to find the wanted twenty soon
-    in the order of ids, and would read many rows."""
+    """The planner expects a hundred rows of each customer. It would expect twenty soon in the order of
+    ids, and would read many rows."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()

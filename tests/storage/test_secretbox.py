@@ -13,7 +13,6 @@ OLD, NEW = bytes(range(32)), bytes(range(32, 64))
 
 
 def key_of(sealed: bytes) -> bytes:
-    """Return the id of the key that sealed a value."""
     return sealed[1 : 1 + ID_BYTES]
 
 

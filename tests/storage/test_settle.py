@@ -56,7 +56,7 @@ STATE = (
 
 
 def state(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a delivery's columns that a settlement decides, without empty values."""
+    """Return the columns that a settlement decides, without empty values."""
     return {name: row[name] for name in STATE if row[name]}
 
 
@@ -309,7 +309,6 @@ async def test_a_successor_waits_for_a_statement_that_is_still_running(
 
 
 async def waiting_backends(world: World, name: str) -> int:
-    """Return the number of this application's backends that wait for a lock."""
     count: int = await world.bridge.pool.fetch_value(
         f"{LOCK_WAITS} AND application_name = $1", name
     )
@@ -367,5 +366,4 @@ def test_texts_of_days_that_are_past_do_not_stay() -> None:
 
 
 async def try_out(world: World, sql: str) -> None:
-    """Let the server prepare a statement."""
     await world.settle_connection.execute(f"PREPARE tried AS {sql}; DEALLOCATE tried")

@@ -37,7 +37,6 @@ ends = st.fixed_dictionaries(
 
 
 def general(way: str, patch: pytest.MonkeyPatch) -> None:
-    """Disable a fast path."""
     if way == WAYS[0]:
         patch.setattr(outcomes, "are_successes", lambda _: False)
     elif way == WAYS[1]:
@@ -73,7 +72,7 @@ def _success(of: Delivery, end: dict[str, Any], now: float) -> Settlement:
 
 
 async def seen(world: World, made: Sequence[Delivery], to: Sequence[str]) -> Any:
-    """Return what readers see of the deliveries: rows, attempts and counters, with positions for ids."""
+    """Return the rows, attempts and counters that readers see, with positions for ids."""
     place = {each.id: str(number) for number, each in enumerate(made)}
     place |= {each: str(number) for number, each in enumerate(to)}
     found = []

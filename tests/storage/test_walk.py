@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class Table:
-    """A table in memory: it answers a step as the step's statement would, and records the steps."""
+    """A table in memory that records its steps."""
 
     def __init__(self, rows: Sequence[Row], streams: int) -> None:
         self.rows = sorted(rows, key=lambda row: row["id"])
@@ -27,7 +27,6 @@ class Table:
         self.examined = 0
 
     async def take(self, low: str, high: str, look_at: int, wanted: int) -> Step:
-        """Run one step."""
         self.steps.append((low, high))
         seen: list[Row] = []
         cut: list[str] = []

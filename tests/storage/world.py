@@ -34,12 +34,10 @@ identity = Identity()
 
 
 def now_ms() -> int:
-    """Return the present time in milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def event(**fields: Any) -> Event:
-    """Return an event of the test environment."""
     fields = {
         "id": identity.event(),
         "environment": ENVIRONMENT,
@@ -52,7 +50,6 @@ def event(**fields: Any) -> Event:
 
 
 def deliveries_of(of: Event, *destinations: str, **fields: Any) -> list[Delivery]:
-    """Return an event's deliveries, one to each destination."""
     fields = {"queue": DeliveryClass.STANDARD, "lane": of.lane, **fields}
     return [
         Delivery(id=delivery_id(of.id, place), event=of, destination=destination, **fields)
@@ -68,7 +65,6 @@ def intake_group(
     dirty: Sequence[str] = (),
     **fields: Any,
 ) -> IntakeGroup:
-    """Return a group for the intake."""
     fields = {"now_ms": now_ms(), **fields}
     return IntakeGroup(
         list(events),
@@ -128,7 +124,6 @@ def settled(
     started_at: float | None = None,
     **fields: Any,
 ) -> Settlement:
-    """Return a settlement with an attempt."""
     outcome = Outcome(
         started_at or time.time(),
         duration_ms,
@@ -155,12 +150,10 @@ def settled(
 
 
 def unattempted(of: Delivery, becomes: DeliveryStatus, **fields: Any) -> Settlement:
-    """Return a settlement without an attempt."""
     return Settlement(of, becomes, None, of.attempt_count, **{"at": time.time(), **fields})
 
 
 def settle_group(settlements: Sequence[Settlement], **fields: Any) -> SettleGroup:
-    """Return a group for the settle statement, as the recorder builds it."""
     group = build_group(list(settlements), fields.pop("marks", []), fields.pop("snapshots", []))
     group.now_ms = now_ms()
     for name, value in fields.items():
@@ -201,7 +194,6 @@ class World:
         self.settle = PostgresSettle(self.settle_connection, self.ownership)
 
     async def take(self) -> "World":
-        """Take ownership of the database."""
         upkeep = self.bridge.connection(UPKEEP)
         await self.ownership.take(upkeep)
         await self.bridge.release(upkeep)
@@ -215,19 +207,16 @@ class World:
         return deliveries
 
     async def put(self, deliveries: Sequence[Delivery], events: Sequence[Event] = ()) -> None:
-        """Accept deliveries with their events."""
         events = events or list({each.event.id: each.event for each in deliveries}.values())
         acceptance = await self.intake.accept(intake_group(events, deliveries))
         for seq, delivery in enumerate(deliveries, acceptance.base):
             delivery.seq = seq
 
     async def rows(self, table: str) -> list[dict[str, Any]]:
-        """Return all rows of a table."""
         found = await self.bridge.pool.fetch(f"SELECT * FROM {table}")
         return [dict(row) for row in found]
 
     async def row(self, of: Delivery) -> dict[str, Any]:
-        """Return a delivery's row."""
         found = await self.bridge.pool.fetch_row(
             "SELECT * FROM deliveries WHERE environment = $1 AND id = $2",
             of.event.environment,
@@ -237,7 +226,6 @@ class World:
         return dict(found)
 
     async def keyed(self, key: str, **fields: Any) -> tuple[Event, Acceptance]:
-        """Accept an event with an idempotency key and one delivery."""
         one = event()
         deliveries = deliveries_of(one, identity.other())
         return one, await self.intake.accept(
