@@ -15,7 +15,6 @@ from tests.door.house import House
 
 
 async def measured(program: str, tls: tuple[Path, Path] | None) -> int:
-    """Run h2spec against a door, and return its exit code."""
     house = House(tls=tls)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
@@ -29,7 +28,6 @@ async def measured(program: str, tls: tuple[Path, Path] | None) -> int:
 
 
 def main() -> int:
-    """Run h2spec in clear and over TLS."""
     program = shutil.which("h2spec")
     if program is None:
         sys.stderr.write("h2spec is not installed\n")

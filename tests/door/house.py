@@ -54,7 +54,7 @@ class FakeIngest:
         self.environments: list[Environment] = []
         self.waiting: list[Done] = []
         self.hold = False
-        self.fault: Exception | None = None  # raised by `submit`
+        self.fault: Exception | None = None
         self.arrived = trio.Event()  # set by each `submit`, then replaced by a new event
         self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
 
@@ -133,7 +133,7 @@ class House:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
         self.limits = limits
-        # Passes take no time while a mock clock stands still: a rest would last for ever.
+        # While a mock clock stands still, passes take no time: a rest would last for ever.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.ingest = FakeIngest()
@@ -179,7 +179,6 @@ class House:
         return answer
 
     async def settled(self) -> None:
-        """Wait until no connection is left."""
         while self.door.statistics().connections or self.door.statistics().passing:  # noqa: ASYNC110 - production code has no event for nobody here, and sockets take real time
             await trio.sleep(0.002)
 

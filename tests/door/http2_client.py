@@ -18,7 +18,7 @@ class Http2Client:
             h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         )
         self.acknowledge = True
-        self.pings = 0  # the number of answered pings
+        self.pings = 0
         self.ended = False
         self.reset: dict[int, int] = {}
         self.goaway: int | None = None
@@ -35,7 +35,6 @@ class Http2Client:
             await self.stream.send_all(data)
 
     async def pump(self) -> None:
-        """Read once from the connection, and process the events."""
         data = await self.stream.receive_some(65536)
         if not data:
             self.ended = True
@@ -119,7 +118,6 @@ class Http2Client:
 
 
 async def dial(house: House) -> Http2Client:
-    """Return a client that has sent its preface to the house's door."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     client = Http2Client(stream)

@@ -8,21 +8,19 @@ import trustme
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """A certificate's files, and the authority that signs each certificate in them."""
+    """A certificate's files, and the authority that signs every certificate in them."""
 
     cert: Path
     key: Path
     authority: trustme.CA
 
     def write(self, *names: str) -> None:
-        """Write a new certificate for these names, and its key."""
         issued = self.authority.issue_cert(*names)
         issued.private_key_pem.write_to_path(self.key)
         issued.cert_chain_pems[0].write_to_path(self.cert)
 
 
 def papers(folder: Path, *names: str) -> Papers:
-    """Return the files of a certificate for these names."""
     made = Papers(folder / "cert.pem", folder / "key.pem", trustme.CA())
     made.write(*names)
     return made

@@ -1,9 +1,9 @@
-"""A table of request smuggling. Each case is a `Page`: the bytes to send, and the statuses that the door
-must answer.
+"""A table of request smuggling: each case is a `Page`, the bytes to send and the statuses that the
+door must answer.
 
 Every page contains `HIDDEN` where a parser with another reading of the framing would find a request.
-`/lane` stands for a path: one whose requests the door ingests, or one that it passes to the application.
-Sources: RFC 9112 section 11.2, and known vulnerabilities.
+`/lane` stands for a path whose requests the door ingests, or passes to the application. Sources: RFC
+9112 section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ AS_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PLAIN), PLAIN)
 
 @dataclass(frozen=True)
 class Page:
-    """The bytes for one connection. `bodies` are the only bodies that may reach the application or the
-    ingestion, in order."""
+    """The bytes for one connection. Only `bodies` may reach the application or the ingestion, in
+    order."""
 
     data: bytes
     statuses: tuple[int, ...] = (400,)  # afterwards the door must end the connection itself
@@ -41,7 +41,6 @@ def sized(number: int) -> bytes:
 TE = b"Transfer-Encoding: chunked"
 END = b"0\r\n\r\n"
 
-# --- two framings in one request: CL.TE, TE.CL
 TWO_FRAMINGS = {
     "CL.TE": head(sized(len(END + HIDDEN)), TE) + END + HIDDEN,
     "TE.CL": head(TE, sized(4)) + b"%x\r\n%b\r\n" % (len(HIDDEN), HIDDEN) + END,
@@ -105,7 +104,6 @@ TWISTED = {
     "TE as it was in 1999": [b"Transfer-Encoding: identity"],
 }
 
-# --- chunks: sizes, extensions, ends and trailers
 CHUNKS = {
     "size with 0x": b"0x5\r\nabcde\r\n" + END,
     "size signed": b"+5\r\nabcde\r\n" + END,
@@ -142,7 +140,6 @@ CHUNKS = {
     "trailers without end": b"0\r\n" + b"A: b\r\n" * 20_000,
 }
 
-# --- the head: lines, host, target, version
 GET = b"GET /lane HTTP/1.1"
 HEADS = {
     "bare LF at all ends": head(sized(0)).replace(b"\r\n", b"\n") + HIDDEN,
@@ -184,7 +181,7 @@ REFUSED: dict[str, Page] = {
     **{name: Page(data) for name, data in HEADS.items()},
 }
 
-# Cases that look like attacks but have only one meaning. Each request gets its answer.
+# Cases that look like attacks but have only one meaning.
 ONE_MEANING: dict[str, Page] = {
     "a request within a body is body": Page(head(sized(len(HIDDEN))) + HIDDEN, (202,), (HIDDEN,)),
     "a request within a chunk is body": Page(

@@ -27,7 +27,7 @@ class Warehouse:
     def __init__(self, bodies: BodyBudget) -> None:
         self.bodies = bodies
         self.parts: list[int] = []
-        self.news = trio.Event()  # a new event for each part of an upload
+        self.news = trio.Event()
         self.go_on = trio.Event()  # uploads wait for this event after their first part
         self.go_on.set()
         self.given = 0  # the number of bytes of a download that were read
@@ -83,6 +83,5 @@ class Warehouse:
             yield FILE[at : at + LARGEST]
 
     async def wait_part(self, count: int) -> None:
-        """Wait until the application has received `count` parts."""
         while len(self.parts) < count:
             await self.news.wait()

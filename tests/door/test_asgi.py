@@ -493,7 +493,7 @@ async def test_a_door_that_is_cancelled_has_no_connection_left_when_its_requests
 
     house = House(app=app)
     async with running(house):
-        await house.connect()  # an idle connection
+        await house.connect()
         client = await house.connect()
         await client.send(get())
         await asked.wait()

@@ -25,7 +25,6 @@ def files(tmp_path: Path) -> Papers:
 
 
 async def shown(house: House) -> list[str]:
-    """Return the names in the certificate that a new connection receives."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])

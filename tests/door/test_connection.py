@@ -116,7 +116,7 @@ async def test_nothing_is_read_while_a_request_is_answered() -> None:
         assert sent * len(post()) > 100_000  # at least as much as the kernel's buffers hold
         passes = house.reactor.passes
         await trio.sleep(0.05)
-        assert house.reactor.passes - passes < 3  # the reactor does not spin meanwhile
+        assert house.reactor.passes - passes < 3  # the reactor does not spin
         other = await house.connect()
         await other.send(post(key=None))
         assert (await other.response()).status == 401
@@ -191,7 +191,7 @@ async def test_what_is_smuggled_behind_a_request_is_not_answered() -> None:
             await client.send(request)
             assert (await client.response()).status == 400
             assert await client.closed()
-        # Bytes within a body stay body. An Upgrade header, or a GET with a body, does not change that.
+        # Bytes within a body stay body, also after an Upgrade header or a GET.
         client = await house.connect()
         upgrade = (b"Connection: Upgrade", b"Upgrade: websocket")
         await client.send(post(b"/events", smuggled, INGEST, *upgrade) + post())
@@ -214,7 +214,7 @@ async def test_100_continue_is_said_once_the_head_was_accepted() -> None:
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
         await client.send(EVENT)
         assert (await client.response()).status == 202
-        # A refused request gets no 100. Its client can still send the body, so its connection closes.
+        # The client of a refused request can still send the body, so its connection closes.
         await client.send(post(b"/events", b"", None, expect, length=len(EVENT)))
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (401, "close")

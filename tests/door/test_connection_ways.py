@@ -43,7 +43,6 @@ def connected(house: House) -> Iterator[tuple[ClientConnection, socket.socket]]:
 
 
 def answered(connection: ClientConnection, there: socket.socket, data: bytes, piece: int) -> object:
-    """Send a request in pieces. Return the status line, and the body if it was ingested."""
     for start in range(0, len(data), piece):
         there.sendall(data[start : start + piece])
         connection.ready(True, False)

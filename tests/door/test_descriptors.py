@@ -15,8 +15,6 @@ ROOT = Path(__file__).parents[2]
 
 
 class Lines:
-    """A process's output, line by line, then an empty line at the end."""
-
     def __init__(self, stream: trio.abc.ReceiveStream) -> None:
         self._stream = stream
         self._read = b""
@@ -50,7 +48,7 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
             kept = Client(await trio.open_tcp_stream("127.0.0.1", port))
             await kept.send(post())
             assert (await kept.response()).status == 202
-            # Half a request on each connection, because the door could close idle connections.
+            # The door could close idle connections, so each connection has half a request.
             crowd = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(60)]
             for stream in crowd:
                 await stream.send_all(b"POST /events HTTP/1.1\r\n")

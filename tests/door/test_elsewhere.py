@@ -29,14 +29,13 @@ FAR = WorkerPart(1, 2)
 
 
 class Pair:
-    """A near door, and a far door of the worker that owns the workspace `one`. Clients use the near
-    door."""
+    """A near door, which clients use, and the far door of the worker that owns the workspace `one`."""
 
     def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
         self.near, self.far = House(**near or {}), House(**far)
         self.dialled = 0
         self.absent = False
-        self.known = True  # True if the near door knows the workspace
+        self.known = True
         self.caught_up = trio.Event()  # set if the near door has no newer configuration to wait for
         self.caught_up.set()
         self.links: list[socket.socket] = []

@@ -23,12 +23,10 @@ FIELD = b"X-Long: " + b"x" * (MAX_HEAD // 2)
 
 
 class Passages(Pair):
-    """A pair of workers with passages between them."""
-
     def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
         super().__init__(near, **far)
         self.opened = 0
-        self.unreachable = False  # True if passages cannot be opened
+        self.unreachable = False
         for house in (self.near, self.far):
             house.door.handing = Handing(house.reactor, house.timers, self.connect)
             house.door.handing.door = house.door
@@ -47,18 +45,15 @@ class Passages(Pair):
         return ours
 
     def receive(self, passage: socket.socket) -> None:
-        """Let the far worker read a passage."""
         assert self.far.door.handing is not None
         self.far.door.handing.receive(passage)
 
     @property
     def ways(self) -> tuple[int, int]:
-        """The numbers of connections handed over and of requests relayed by the near worker."""
         statistics = self.near.door.statistics()
         return statistics.handed, statistics.relayed
 
     async def wait_sent(self, count: int = 1) -> None:
-        """Wait until `count` connections are being handed over."""
         assert self.near.door.handing is not None
         while self.near.door.handing.waiting < count:  # noqa: ASYNC110 - production code has no event for nobody here, and sockets take real time
             await trio.sleep(0.002)
@@ -198,7 +193,7 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
             assert refused(await again.response()), "and so are the next ones, at once"
         assert pair.opened == 1
         passage = pair.frozen.pop()
-        pair.receive(passage)  # the worker now reads the passage
+        pair.receive(passage)
         while passage.fileno() >= 0:  # noqa: ASYNC110 - the worker tells nobody that it has closed it
             await trio.sleep(0.002)
         assert pair.far.ingest.bodies == []

@@ -27,7 +27,6 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Papers:
 
 
 def said_first() -> bytes:
-    """Return the first bytes of a handshake."""
     outgoing = ssl.MemoryBIO()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     begun = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
@@ -40,8 +39,6 @@ HELLO = said_first()
 
 
 class Crowd:
-    """Clients that have sent a ClientHello and then stay silent."""
-
     def __init__(self, house: House) -> None:
         self._house = house
         self._socks: list[socket.socket] = []
@@ -57,8 +54,7 @@ class Crowd:
         return len(self._socks)
 
     def ended(self) -> int:
-        """Return the number of the first client whose connection has ended. Clients are numbered in order
-        of arrival."""
+        """Return the number of the first client whose connection has ended."""
         for number, sock in enumerate(self._socks):
             sock.setblocking(False)
             with suppress(BlockingIOError):
@@ -74,7 +70,6 @@ class Crowd:
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The accounts whose handshakes took a step, in order."""
     taken: list[str] = []
     proceed = Handshake.proceed
 
@@ -91,7 +86,6 @@ def door_files(certified: Papers) -> tuple[Path, Path]:
 
 
 async def greet(house: House, certified: Papers, host: str) -> Client:
-    """Complete a handshake from an address."""
     plain = await trio.open_tcp_stream("127.0.0.1", house.door.address[1], local_address=host)
     house.streams.append(plain)
     return await greeted(plain, certified)
@@ -152,7 +146,6 @@ async def test_handshakes_that_stall_give_way_to_a_client_that_waits(certified: 
         client = await greet(house, certified, OTHER)
         await client.send(post())
         assert (await client.response()).status == 202
-        # It replaced a handshake of the first network.
         assert statistics().handshakes == HandshakeStatistics(AT_ONCE - 1, 0)
         assert crowd.ended() < AT_ONCE // 2
         crowd.go()

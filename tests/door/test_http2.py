@@ -99,7 +99,7 @@ async def test_an_early_answer_leaves_the_connection_alive() -> None:
         for size in (1_000, 60_000):
             number = await client.open("POST", "/events", HEADERS[1:], end=False)
             assert (await client.response(number)).status == 401
-            # After the answer the client still sends its body, within the 64 KiB that the door drains.
+            # After the answer the client sends its body, within the 64 KiB that the door drains.
             for at in range(0, size, 1_000):
                 client.h2.send_data(number, b"x" * 1_000, end_stream=at + 1_000 == size)
                 await client.flush()
@@ -161,7 +161,7 @@ async def test_garbage_frames_end_the_connection_alone() -> None:
         client = await house.connect()
         await client.send(PREFACE + b"\0\0\1\4\0\0\0\0\0x")  # settings of one byte
         await client.rest()
-        client = await house.connect()  # a frame of 16 MiB, which the door does not await
+        client = await house.connect()  # 16 MiB, which the door does not await
         await client.send(PREFACE + b"\xff" * 100_000)
         with contextlib.suppress(trio.BrokenResourceError):
             await client.rest()
@@ -543,7 +543,6 @@ async def test_a_flood_through_tls_is_ended_like_any_other(
     async with open_house(tls=certificate) as house:
         async with dial_tls(house, authority, "h2") as stream:
             await flooded_by(stream, opening + again * MANY)
-        # Another connection is served.
         async with dial_tls(house, authority, "h2") as stream:
             client = Http2Client(stream)
             await client.start()
@@ -604,14 +603,13 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_of_http2_too() -> No
         number = await busy.open("POST", "/events", HEADERS, end=False)
         await busy.send_body(number, EVENT)
         await house.ingest.wait_waiting(1)
-        late = await dial(house)  # replaces the first connection
+        late = await dial(house)
         with trio.fail_after(HANGS_S):
             while not idle[0].ended:
                 await idle[0].pump()
         house.ingest.hold = False
         assert (await late.ask("POST", "/events", HEADERS, EVENT)).status == 202
         house.ingest.answer()
-        # A connection with a request under way stays.
         assert (await busy.response(number)).status == 202
         statistics = house.door.statistics()
         assert (statistics.evicted, statistics.turned_away) == (1, 0)

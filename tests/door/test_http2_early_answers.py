@@ -25,7 +25,7 @@ SIZE = 300_000
 TIMES = 8
 FOLDER = Path(__file__).parent / "clients"
 JSON = "application/json"
-# For each status: the key, the type of the body, and its size.
+# status: (key, type of the body, its size)
 CASES = {
     401: (b"", JSON, SIZE),
     403: (READ, JSON, SIZE),
@@ -73,7 +73,6 @@ async def told(command: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ask]:
-    """The installed clients."""
     found: dict[str, Ask] = {"httpx": by_httpx}
     if shutil.which("curl"):
         found["curl"] = by_curl

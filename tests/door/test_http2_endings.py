@@ -20,8 +20,6 @@ AT_ONCE = 0.001
 
 
 class Stuck(Client):
-    """A socket that stops taking bytes when `full` is set."""
-
     full = False
 
     def write(self, data: bytes) -> bool:
@@ -35,7 +33,6 @@ class Stuck(Client):
 
 @asynccontextmanager
 async def opened(data: bytes = b"") -> AsyncIterator[tuple[Neighbour, Stuck, Http2Connection]]:
-    """Yield a fake house, a fake client, and their connection after its first turn."""
     house, client = Neighbour(waits=True), Stuck([])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.timers.run)

@@ -79,15 +79,13 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
 
 
 async def flooded(house: House, data: bytes) -> bytes:
-    """Send endlessly while reading, and return the bytes that were received before the connection
-    ended."""
+    """Return the bytes that were received before the connection ended."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     return await flooded_by(stream, data)
 
 
 async def flooded_by(stream: trio.abc.Stream, data: bytes) -> bytes:
-    """Flood a connection, and return the bytes that were received before it ended."""
     told = bytearray()
     ended = trio.Event()
     async with trio.open_nursery() as nursery:
@@ -244,8 +242,7 @@ def decoded(decoder: Decoder, block: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def test_the_same_block_means_the_same_only_where_no_table_changed() -> None:
-    """The decoder with a cache agrees with one without a cache, also if blocks change the table between
-    repetitions."""
+    """The table changes between some repetitions."""
     ours, plain = Decoder(), hpack.Decoder()
     enters = b"\x40\x01a\x01b"
     named = b"\xbe"

@@ -25,7 +25,7 @@ OWN: Fields = [
     ("content-type", "application/json"),
 ]
 LENGTH = str(len(EVENT))
-# Changes to an acceptable request. Each makes it unacceptable.
+# Changes that make an acceptable request unacceptable.
 REFUSED: dict[str, Fields] = {
     "CRLF in a value": [("x-a", "b\r\ncontent-length: 0")],
     "CRLF and a request in a value": [("x-a", "b\r\n\r\nPOST /events HTTP/1.1\r\nhost: a\r\n\r\n")],
@@ -141,7 +141,7 @@ FLOODS: dict[str, tuple[bytes, bool | None]] = {
         True,
     ),
     "a table that is entered once and named a thousand times": (
-        # a literal of 4,000 bytes, then its index repeatedly: 15 MB of fields in 8 KB
+        # a literal of 4,000 bytes, then its index: 15 MB of fields in 8 KB
         frame(HEADERS, 0, 1, b"\x82\x86\x84\x40\x01a\x7f\xa1\x1e" + b"b" * 4_000)
         + frame(CONTINUATION, 4, 1, b"\xbe" * 4_000),
         True,
@@ -177,7 +177,7 @@ FLOODS: dict[str, tuple[bytes, bool | None]] = {
 
 @pytest.mark.parametrize("case", FLOODS)
 async def test_a_flood_of_frames_costs_its_sender_alone(case: str) -> None:
-    """The flood causes no line in the log, because `open_house` fails on errors."""
+    """`open_house` fails on errors, so the flood causes no line in the log."""
     flood, ends = FLOODS[case]
     async with open_house() as house:
         stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])

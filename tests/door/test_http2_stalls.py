@@ -87,7 +87,7 @@ async def test_a_client_that_forgets_one_answer_keeps_the_others(mock_clock: Moc
 
 async def test_little_is_held_of_answers_that_nobody_takes() -> None:
     """The door holds one slice of each answer. Untaken answers of one account use at most half of the
-    limit, so that half remains for others."""
+    limit."""
     async with opened() as (house, client):
         numbers = [await client.open("GET", "/", [], end=True) for _ in range(100)]
         while not client._heads.keys() >= set(numbers):

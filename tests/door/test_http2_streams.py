@@ -54,7 +54,6 @@ async def test_a_body_in_many_small_frames_is_one_like_any_other() -> None:
             client.h2.send_data(number, FILE[at : at + 1])
         await client.flush()
         await warehouse.wait_part(1)
-        # The upload does not block the connection.
         assert (await client.ask("GET", "/other", [])).body == b"other"
         warehouse.go_on.set()
         client.h2.end_stream(number)
@@ -74,7 +73,6 @@ async def test_a_body_that_is_not_read_closes_its_own_window_and_no_other() -> N
             await trio.testing.wait_all_tasks_blocked(0.005)
             assert (await client.ask("GET", "/other", [])).body == b"other"
         assert sent <= 2 * WINDOW  # one window at the application, one at the door
-        # The upload does not use up the connection's window.
         assert (await client.ask("POST", "/refuse", [], FILE[:60_000])).status == 403
         warehouse.go_on.set()
         await client.send_body(first, FILE[sent:])
@@ -85,7 +83,6 @@ async def test_an_upload_has_a_window_for_10_mb_a_second_over_a_way_of_100_ms() 
     window = LIMITS.http2_upload_bytes
     assert window / 0.1 >= 10_000_000
     async with open_warehouse(room=1 << 26) as (_, warehouse, client):
-        # The application reads nothing, so the client's windows stay as they are.
         warehouse.go_on = trio.Event()
         number = await client.open("POST", "/upload", [], end=False)
         while client.h2.local_flow_control_window(number) < window:

@@ -65,7 +65,6 @@ others = st.tuples(
 
 
 def sent(moves: list[tuple[object, ...]]) -> bytes:
-    """Return a client's frames, with a correct header table."""
     encoder, number, data, late = hpack.Encoder(), 1, b"", b""
     for move in moves:
         match move:

@@ -20,7 +20,6 @@ FIELDS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "appl
 
 
 async def dial(house: House) -> Http2Client:
-    """Return a client with one answered request."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     client = Http2Client(stream)
@@ -32,7 +31,6 @@ async def dial(house: House) -> Http2Client:
 async def whole(
     client: Http2Client, body: bytes = EVENT, fields: Any = FIELDS, path: str = "/events"
 ) -> int:
-    """Send a head and its whole body at once."""
     number = client.h2.get_next_available_stream_id()
     pseudo = [
         (":method", "POST"),

@@ -20,8 +20,6 @@ GET = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Crowd:
-    """Requests that keep their places until they are released."""
-
     def __init__(self, places: Places, nursery: trio.Nursery) -> None:
         self.places = places
         self.nursery = nursery

@@ -26,8 +26,8 @@ TORN = {
 
 
 async def reached(pair: Pair) -> socket.socket:
-    """Wait until a request is on the only link between the workers. The other worker does not read it.
-    Return the link's far end."""
+    """Wait until a request is on the only link, which the other worker does not read. Return the
+    link's far end."""
     while not pair.frozen:
         await trio.testing.wait_all_tasks_blocked()
     (theirs,) = pair.frozen
@@ -36,7 +36,6 @@ async def reached(pair: Pair) -> socket.socket:
 
 
 async def broken_off(pair: Pair, request: bytes) -> Client:
-    """Send a request, and break its link while the other worker serves it. Return the client."""
     pair.far.ingest.hold = True
     client = await pair.near.connect()
     await client.send(request)
@@ -69,8 +68,7 @@ async def test_a_request_that_could_have_two_effects_is_not_served_again(request
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
 async def test_a_farewell_right_behind_an_answer_is_no_answer(method: str) -> None:
-    """A worker that ends can answer and close the link at once, so the near worker reads
-    both together."""
+    """A worker that ends can answer and close at once, so the near worker reads both together."""
     answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n"
     request = post() if method == "POST" else post(b"/x", b"").replace(b"POST", b"HEAD", 1)
     async with open_pair() as pair:
@@ -122,8 +120,7 @@ async def test_the_fate_stays_unknown_when_no_worker_serves_the_request_again(
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_refusal_does_not_tell_the_fate_of_a_request_sent_before(status: int) -> None:
-    """The first try may have stored the event, or may still do so. The client must not get a later try's
-    refusal."""
+    """The first try may have stored the event, or may still do so."""
     async with open_pair() as pair:
         client = await broken_off(pair, REPEATED["a keyed event"])
         await pair.far.ingest.wait_waiting(2)

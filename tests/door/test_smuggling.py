@@ -1,7 +1,5 @@
-"""The table of request smuggling, over real sockets, for ingestion and for requests that the door passes
-to an application: no hidden request is answered.
-
-A refused request gets one 400, then the door ends the connection itself.
+"""The table of request smuggling, over real sockets, for ingestion and for requests that the door
+passes to an application: no hidden request is answered.
 """
 
 from typing import Any
@@ -17,8 +15,6 @@ PATHS = (b"/events", b"/passed/on")
 
 
 class Echo:
-    """An application that records all bodies passed to it."""
-
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
 
@@ -38,7 +34,6 @@ class Echo:
 
 
 async def played(house: House, page: Page, path: bytes) -> list[int]:
-    """Send the bytes of a page. Return the statuses of all answers until the connection ends."""
     client = await house.connect()
     try:
         await client.send(page.data.replace(b"/lane", path))

@@ -41,7 +41,7 @@ CHUNKED = b"POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r
 async def test_a_large_body_arrives_as_it_was_and_little_of_it_is_held(size: int | None) -> None:
     async with open_warehouse() as (house, warehouse):
         client = await house.connect()
-        for _ in range(2):  # the connection is reused
+        for _ in range(2):
             if size is None:
                 await client.send(post(b"/upload", FILE))
             else:
@@ -181,8 +181,7 @@ async def test_head_reads_nothing_and_says_the_length() -> None:
 
 
 async def unread(house: House) -> Client:
-    """Return a client that has requested the file and reads nothing. The server has sent as much as it
-    can."""
+    """Return a client that reads nothing of the file. The server has sent as much as it can."""
     client = await house.connect()
     await client.send(GET % b"/file")
     await trio.testing.wait_all_tasks_blocked(QUIET_S)

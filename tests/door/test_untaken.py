@@ -62,7 +62,6 @@ async def large(scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]
 async def slow_reader(
     house: House, host: str = "127.0.0.1", request: bytes = GET, receive_bytes: int = 4096
 ) -> Client:
-    """Send a request and read nothing."""
     sock = trio.socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     await sock.bind((host, 0))
@@ -81,7 +80,6 @@ async def test_slow_readers_of_large_answers_hold_a_bounded_number_of_bytes() ->
         await until(lambda: untaken.refused == 76)
         assert untaken.drawn == 4 * SIZE, "half of 64 MiB"
         assert house.door.statistics().answered == {503: 76}
-        # Another client is served, and so is ingestion.
         other = await slow_reader(house, "127.0.0.2", receive_bytes=MIB)
         assert (await other.response()).body == b"x" * SIZE
         assert (await house.ask(post())).status == 202

@@ -62,6 +62,7 @@ MIXES = {
 
 
 @pytest.mark.parametrize("single", Singles)
+# Stored in the delivery's row, and in a row of its own.
 @pytest.mark.parametrize("body", [b"ok", b"x" * 200])
 async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
     world: World, single: Singles, body: bytes

@@ -1,6 +1,5 @@
 """Groups whose first run had an unknown outcome: they are written once, and the rerun reports the
-stored rows.
-"""
+stored rows."""
 
 import trio
 

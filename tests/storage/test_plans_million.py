@@ -185,7 +185,7 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """Run an actor's reads for a destination without rows."""
+    """Run an actor's reads for a destination without rows. Another destination has all the rows."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),

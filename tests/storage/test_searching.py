@@ -116,7 +116,7 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # The last range is not full, so it stays without a summary.
+    # The last range is not full, so it stays without a summary, which inserts would rewrite repeatedly.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
