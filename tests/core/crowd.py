@@ -11,28 +11,25 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from tests.core.making import NOW
 
-# Returns a request's duration in seconds, from the instant at which the request begins.
+# Returns the duration in seconds of a request that begins at an instant.
 Takes = Callable[[float, random.Random], float]
 
 
 def always(seconds: float) -> Takes:
-    """Return the same duration for every request."""
     return lambda _at, _chance: seconds
 
 
 def varying(median: float, sigma: float) -> Takes:
-    """Return durations with a log-normal distribution."""
     return lambda _at, chance: median * chance.lognormvariate(0.0, sigma)
 
 
 def heavy_tailed(least: float, alpha: float) -> Takes:
-    """Return durations with a Pareto distribution, up to a minute."""
+    """Return durations with a Pareto distribution, at most a minute."""
     return lambda _at, chance: min(60.0, least * chance.paretovariate(alpha))
 
 
 def wavering(median: float, depth: float) -> Takes:
-    """Return durations that change from second to second, by a factor of up to e to the power of
-    `depth`."""
+    """Return durations that change every second, by a factor of up to e to the power of `depth`."""
 
     def takes(at: float, chance: random.Random) -> float:
         spell = random.Random(int(at)).uniform(-depth, depth)
@@ -62,14 +59,12 @@ class Crowd:
     latencies: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Begin with nothing in flight."""
         self.chance = random.Random(self.seed)
         self.flying: list[tuple[float, int, Outcome]] = []
         self.free: list[float] = []  # the instants at which the taken places are free again
         self.begun = 0
 
     def run(self, limit: AdaptiveLimit | int, attempts: int) -> "Crowd":
-        """Let `attempts` attempts end, with as many in flight as the limit allows."""
         until = self.ended + attempts
         while self.ended < until:
             width = limit if isinstance(limit, int) else limit.width
@@ -106,11 +101,9 @@ class Crowd:
         heapq.heappush(self.flying, (self.now + seconds, self.begun, outcome))
 
     def throughput(self, limit: AdaptiveLimit | int, attempts: int) -> float:
-        """Return successes per second over `attempts` attempts."""
         well, since = self.well, self.now
         self.run(limit, attempts)
         return (self.well - well) / (self.now - since)
 
     def p99_ms(self, attempts: int) -> float:
-        """Return the 99th percentile of the last attempts' latencies."""
         return sorted(self.latencies[-attempts:])[int(attempts * 0.99)]

@@ -83,7 +83,7 @@ def commit(machine: DestinationMachine, commands: Commands, now: float = NOW) ->
 
 
 def held(machine: DestinationMachine) -> tuple[int, int]:
-    """Return how many deliveries a `DestinationMachine` holds in memory, and their bytes."""
+    """Return the number and bytes of the deliveries that a machine holds in memory."""
     return machine.window.held, machine.window.bytes
 
 
@@ -92,7 +92,6 @@ def seqs(deliveries: list[Delivery]) -> list[int]:
 
 
 def fill(machine: DestinationMachine, count: int, first: int = 1, **more: Any) -> list[Delivery]:
-    """Let deliveries arrive at a machine, and return them."""
     deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]
     machine.arrive(deliveries, NOW)
     return deliveries

@@ -36,8 +36,7 @@ def a_read(machine: DestinationMachine) -> ReadRequest:
 def worked_off(
     machine: DestinationMachine, now: float, answer: Callable[[ReadRequest], None]
 ) -> list[int]:
-    """Deliver everything that waits, one after another, and answer the reads of lanes. Return the seqs as
-    sent."""
+    """Deliver everything that waits, and answer the reads of lanes. Return the seqs as sent."""
     done: list[int] = []
     for _ in range(200):
         commands = step(machine, now)
@@ -438,7 +437,6 @@ def test_what_is_behind_a_full_page_of_due_ones_is_not_forgotten() -> None:
 
 
 def finish_failing(machine: DestinationMachine) -> None:
-    """Let the deliveries that may be sent fail, and commit the failures."""
     for delivery in step(machine).send:
         machine.judged(delivery, a_failure(), NOW)
     commit(machine, step(machine))
@@ -460,7 +458,6 @@ def test_a_corrected_wait_is_not_forgotten_for_what_a_read_begun_before_shows() 
 
 
 def answer_due(machine: DestinationMachine, due: float, now: float = NOW) -> None:
-    """Let the store answer with one delivery, if the read asks for it."""
     read = step(machine, now).read
     assert isinstance(read, DueRequest)
     found = [a_delivery(1, attempt_count=1, next_attempt_at=due)]

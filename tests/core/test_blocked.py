@@ -1,5 +1,4 @@
-"""A destination whose name resolves to forbidden addresses: its deliveries die only when this has lasted
-an hour."""
+"""A destination whose name resolves to forbidden addresses: its deliveries die only after an hour."""
 
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
@@ -15,7 +14,6 @@ def blocked(now: float) -> Outcome:
 
 
 def attempt(machine: DestinationMachine, seq: int, outcome: Outcome) -> DeliveryStatus:
-    """Send one new delivery. Return its state after this outcome of its first attempt."""
     now = outcome.started_at
     machine.arrive([a_delivery(seq)], now)
     (sent,) = [each for each in step(machine, now).send if each.seq == seq]

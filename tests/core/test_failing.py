@@ -36,7 +36,6 @@ def overdue(machine: DestinationMachine) -> bool:
 
 
 def end(machine: DestinationMachine, outcome: Outcome, *, new: int | None = None) -> None:
-    """Send the due delivery, or a new one, and end its attempt with `outcome`."""
     now = outcome.started_at
     if new is not None:
         machine.arrive([a_delivery(new)], now)
@@ -103,7 +102,6 @@ PATIENCE_S = 600
 
 
 def failing(**config: Any) -> DestinationMachine:
-    """Return a machine that counts as failing since `FAILING_AT`."""
     machine = a_machine(retry_schedule_s=(1,) * 20, ordering=Ordering.STRICT, **config)
     machine.arrive([a_delivery(1)], NOW)
     for number in range(FAILURES_TO_FAIL):

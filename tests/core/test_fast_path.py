@@ -75,7 +75,7 @@ def state(machine: DestinationMachine, now: float) -> tuple[Any, ...]:
             st.integers(1, 3),  # the increase of seq
             st.sampled_from(DeliveryClass),
             st.sampled_from([0.0, 0.02, 3.0, 11.0, 400.0]),  # seconds until it arrives
-            st.integers(0, 5_000),  # duration of the attempt in milliseconds
+            st.integers(0, 5_000),  # duration in ms
         ),
         max_size=12,
     )

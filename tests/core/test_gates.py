@@ -1,5 +1,5 @@
-"""Gates that hold a whole destination (circuit, rate, Retry-After, 410), also after restarts and after
-steps of the clock."""
+"""Gates that hold a whole destination: circuit, rate, Retry-After and 410, also after restarts and clock
+steps."""
 
 from typing import Any
 

@@ -14,7 +14,6 @@ KINDS = list(DeliveryClass)
 
 
 def happen(world: World, chance: Random) -> None:
-    """Let one random thing happen."""
     pick = chance.random()
     if pick < 0.02:
         world.requeue(chance.randrange(1000))
@@ -66,7 +65,6 @@ def happen(world: World, chance: Random) -> None:
 
 
 def reconfigure(world: World, chance: Random) -> None:
-    """Let the tenant change something at random."""
     what = chance.randrange(10)
     if what < 3:
         status = world.config.status

@@ -1,5 +1,4 @@
-"""The automatic concurrency: it stays within bounds, settles near the receiver's capacity, and recovers
-after a slow period. Also the advice by Little's law."""
+"""The automatic concurrency: it stays within bounds, settles near capacity, and recovers."""
 
 import math
 from typing import Any
@@ -61,7 +60,7 @@ def test_what_it_finds_is_near_the_best_that_could_be_set(
     found, best = Crowd(**receiver), Crowd(**receiver)
     limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
     found.run(limit, 6_000)  # the limit settles
-    # This run must be as long as the first: with a heavy tail, a shorter run has more quick answers.
+    # With a heavy tail, a run shorter than the first has more quick answers.
     best.run(width, 6_000)
     assert found.throughput(limit, 6_000) >= 0.9 * best.throughput(width, 6_000)
     assert found.p99_ms(6_000) <= 1.6 * best.p99_ms(6_000)
@@ -260,7 +259,7 @@ def test_a_patch_switches_between_fixed_and_adapting() -> None:
     assert machine.health(NOW).concurrency == START  # the receiver has changed
     machine.configure(a_destination(version=5, concurrency=3), NOW)
     assert machine.health(NOW).concurrency == 3
-    # The snapshot must lose the limit: a later "auto" would begin with the old receiver's.
+    # A later "auto" would begin with the old receiver's limit.
     assert step(machine).snapshot
     assert b"limit" not in machine.snapshot()
 

@@ -59,7 +59,7 @@ def test_a_new_connection_begins_to_count_again() -> None:
 
 
 def states_after(*looks: NodeRow) -> list[NodeState]:
-    """Return the state of the node `other` after each of these readings of its row."""
+    """Return the state of `other` after each reading of its row."""
     liveness, found = Liveness("me"), []
     for number, each in enumerate(looks):
         liveness.observe([each], number * SOON_S)
@@ -119,7 +119,7 @@ def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> 
 
 
 def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
-    """Return the node of the same name that `me` finds in these readings of all rows, or None."""
+    """Return the node of the same name that `me` finds in these readings, or None."""
     liveness = Liveness("me")
     for instant, rows in enumerate(looks):
         liveness.observe(rows, float(instant))
@@ -187,7 +187,7 @@ def test_two_servers_of_one_part_can_share_a_machine() -> None:
 
 
 def seen_by(me: str, *rows: NodeRow, seconds: int = 0) -> Liveness:
-    """Return the `Liveness` of the node `me`, which read the same rows once a second for `seconds`."""
+    """Return the `Liveness` of `me`, which read the same rows once a second."""
     liveness = Liveness(me)
     for instant in range(seconds + 1):
         liveness.observe(rows, float(instant))

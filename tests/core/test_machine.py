@@ -1,4 +1,4 @@
-"""The decisions of a `DestinationMachine`, case by case. test_histories has the long histories."""
+"""The decisions of a `DestinationMachine`, case by case."""
 
 import pytest
 

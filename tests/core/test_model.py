@@ -18,7 +18,7 @@ from tests.core.world import OUTCOMES, World, a_world
 
 
 class Destination(RuleBasedStateMachine):
-    """One destination, to which anything can happen. At the end everything must drain."""
+    """One destination, to which anything can happen."""
 
     world: World | None = None
 
@@ -134,8 +134,6 @@ class Destination(RuleBasedStateMachine):
 
 
 class ArchivedDestination(Destination):
-    """A destination that is archived at the end."""
-
     def teardown(self) -> None:
         if self.world is not None:
             self.world.configure(status=DestinationStatus.ARCHIVED)

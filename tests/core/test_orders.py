@@ -24,7 +24,7 @@ DISCARDED = (DeliveryStatus.FAILED, DlqStatus.DISCARDED, "cancelled")
 
 
 def waiting(machine: DestinationMachine, *more: Delivery) -> Delivery:
-    """Let the first delivery fail, so that it waits for minutes. Return it."""
+    """Let the first delivery fail, so that it waits for minutes."""
     machine.arrive([a_delivery(1, lane="c:1"), *more], NOW)
     first = step(machine).send[0]
     machine.judged(first, a_failure(), NOW)
@@ -33,7 +33,6 @@ def waiting(machine: DestinationMachine, *more: Delivery) -> Delivery:
 
 
 def end_of(machine: DestinationMachine) -> tuple[DeliveryStatus, DlqStatus | None, str | None]:
-    """Return how the only settlement of a turn ends its delivery, and commit it."""
     commands = step(machine)
     (settlement,) = commands.settle
     commit(machine, commands)

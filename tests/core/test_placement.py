@@ -23,7 +23,6 @@ def places(
 
 
 def drawn(seed: int) -> tuple[random.Random, int, list[str], dict[int, str]]:
-    """Return a random number of parts and machines, and a balanced placement of the parts."""
     chance = random.Random(seed)
     parts = chance.randint(1, 40)
     machines = [f"machine-{chance.getrandbits(32):x}" for _ in range(chance.randint(1, 7))]

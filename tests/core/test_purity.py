@@ -1,4 +1,4 @@
-"""engine/core decides and does nothing else: this test reads its imports and calls."""
+"""engine/core decides and does nothing else."""
 
 import ast
 import sys

@@ -36,7 +36,6 @@ def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Deliv
 
 
 def requeued(dead: Delivery, seq: int) -> Delivery:
-    """Return the delivery as the store has it after a requeue."""
     back = copy(dead)
     back.seq, back.schedule_start = seq, dead.attempt_count
     back.dlq_status = DlqStatus.RETRIED_FROM_DLQ

@@ -19,7 +19,7 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A `DestinationMachine` in which more deliveries of each class wait than places are open."""
+    """A machine in which more deliveries of each class wait than places are open."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine
@@ -33,7 +33,6 @@ class Saturated:
             self.machine.arrive([a_delivery(self._seq, queue=queue)], NOW)
 
     def open(self, places: int = 1) -> None:
-        """Let `places` attempts end, and let waiting deliveries begin."""
         for _ in range(min(places, len(self._under_way))):
             self.machine.judged(self._under_way.pop(0), a_success(), NOW)
         commands = step(self.machine)

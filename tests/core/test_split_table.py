@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.core import split_table
 from engine.core.split_table import PARTS, WHOLE, SplitTable
 
-# The most bytes that growing parts can copy during one slice of 1,000 insertions. If all parts grew at
-# once, a slice would copy all ids.
+# The most bytes that growing parts can copy during a slice. If all parts grew at once, a slice would copy
+# all ids.
 COPIED_BYTES = 8 * 1024 * 1024
 SLICE = 1_000
 MANY = 1_000_000

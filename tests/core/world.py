@@ -1,7 +1,7 @@
 """A simulated world around one `DestinationMachine`: a store with rows, a recorder that reports commits
 late, and a receiver that the test controls.
 
-Every promise about the core is checked at the moment at which it could be broken.
+Every promise is checked at the moment at which it could be broken.
 """
 
 from collections.abc import Callable
@@ -103,7 +103,6 @@ class World:
         self.requeued += 1
 
     def tell(self, count: int, *, spill: bool) -> None:
-        """Tell the machine of the first `count` committed deliveries."""
         told, self.untold = self.untold[:count], self.untold[count:]
         if not told:
             return
@@ -119,7 +118,6 @@ class World:
                 self.machine.spilled(queue, mine[-1], len(mine))
 
     def turn(self, may_send: int = 1000) -> Commands | None:
-        """Let the machine decide, and check what it wants."""
         if self.asleep is not None:
             return None
         commands = self.machine.commands(self.now, may_send)
@@ -161,12 +159,11 @@ class World:
         self.sent += 1
 
     def run_read(self) -> None:
-        """Let the store execute the read that is under way. The machine gets the answer later."""
+        """Let the store execute the read under way. The machine gets the answer later."""
         if self.reading is not None and self.answer is None:
             self.answer = self.store.execute(self.reading)
 
     def answer_read(self, *, fail: bool = False) -> None:
-        """Give the machine the answer of the read, or a failure."""
         request = self.reading
         if request is None:
             return
@@ -189,7 +186,6 @@ class World:
         self._check_state()
 
     def judge(self, index: int, outcome: Outcome) -> None:
-        """End one of the attempts in flight."""
         if not self.in_flight:
             return
         identifier = list(self.in_flight)[index % len(self.in_flight)]
@@ -224,7 +220,6 @@ class World:
             self.turn(0)  # then an actor's turn ends, and keeps what a snapshot needs
 
     def order(self, index: int, order: Order) -> None:
-        """Give an order for an accepted delivery, wherever it is, even if it has ended."""
         ids = list(self.store.rows)
         if not ids or self.asleep is not None:
             return
@@ -245,14 +240,12 @@ class World:
                 row.not_before = row.after_commit = 0.0
 
     def record(self, count: int) -> None:
-        """Make settlements durable, in order."""
         done, self.recording = self.recording[:count], self.recording[count:]
         for settlement in done:
             self.store.write(settlement)
         self.durable += done
 
     def hear(self, count: int) -> None:
-        """Tell the machine which settlements are durable."""
         done, self.durable = self.durable[:count], self.durable[count:]
         if not done:
             return
@@ -260,15 +253,14 @@ class World:
         if not self.machine.committed(done, self.now):
             self._nothing_follows(before)
 
-    # --- the fast path. An actor with work for a turn takes the turn before it uses the path.
+    # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
         """Let the machine decide. Return its commands if the fast path is open afterwards, else None."""
         before = self.turn(0) if not self.passing and is_open() else None
-        return before if is_open() else None  # asked again: the turn can have begun a read
+        return before if is_open() else None  # the turn can have begun a read
 
     def _nothing_follows(self, before: Commands | None) -> None:
-        """Check that nothing is left to decide after the fast path."""
         if before is None:
             return
         after = self.turn(0)
@@ -301,7 +293,6 @@ class World:
         return True
 
     def configure(self, **changes: object) -> None:
-        """Commit a new version of the configuration."""
         if self.config.status is DestinationStatus.ARCHIVED:
             return
         self.awake()
@@ -328,8 +319,7 @@ class World:
         self.machine.configure(new, self.now)
 
     def crash(self, clock_step: float, keep: int) -> None:
-        """Kill the process. Everything that is not durable is lost, except the first `keep`
-        settlements."""
+        """Kill the process. Of what is not durable, only the first `keep` settlements survive."""
         self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
         for settlement in self.recording[:keep]:
             self.store.write(settlement)
@@ -383,7 +373,6 @@ class World:
         self._succeed(self.machine.snapshot())
 
     def passivate(self) -> None:
-        """Let the machine leave memory if it allows that."""
         busy = self.reading is not None or self.recording or self.durable
         if self.asleep is not None or busy or not self.machine.idle(self.now):
             return
@@ -401,7 +390,6 @@ class World:
         self.asleep = float("inf") if due is None else int(due * 1000) / 1000
 
     def awake(self) -> None:
-        """Activate the machine again."""
         if self.asleep is not None:
             self.asleep = None
             self._succeed(self.snapshot)
@@ -564,7 +552,6 @@ class World:
         self.reading = self.answer = None
 
     def _succeed(self, snapshot: bytes | None) -> None:
-        """Make a new machine from the store, as an actor does."""
         self.reading = self.answer = None
         self.cancelled.clear()  # callers must ask again
         self.ordered.clear()
@@ -583,7 +570,6 @@ class World:
 
 
 def is_correction(settlement: Settlement) -> bool:
-    """Return True if a settlement only corrects a wait."""
     return settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None
 
 

@@ -274,7 +274,6 @@ class Client:
         return found
 
     async def closed(self) -> bool:
-        """Return True if the server ends the connection without further bytes."""
         try:
             return await self.rest() == b""
         except trio.BrokenResourceError:

@@ -1,9 +1,9 @@
-"""A table of request smuggling: each case is a `Page`, the bytes to send and the statuses that the
-door must answer.
+"""A table of request smuggling: each case is a `Page`, the bytes to send and the statuses that the door
+must answer.
 
 Every page contains `HIDDEN` where a parser with another reading of the framing would find a request.
-`/lane` stands for a path whose requests the door ingests, or passes to the application. Sources: RFC
-9112 section 11.2, and known vulnerabilities.
+`/lane` stands for a path whose requests the door ingests, or passes to the application. Sources: RFC 9112
+section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ AS_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PLAIN), PLAIN)
 
 @dataclass(frozen=True)
 class Page:
-    """The bytes for one connection. Only `bodies` may reach the application or the ingestion, in
-    order."""
+    """The bytes for one connection. Only `bodies` may reach the application or ingestion, in order."""
 
     data: bytes
     statuses: tuple[int, ...] = (400,)  # afterwards the door must end the connection itself

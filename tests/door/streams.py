@@ -30,7 +30,7 @@ class Warehouse:
         self.news = trio.Event()
         self.go_on = trio.Event()  # uploads wait for this event after their first part
         self.go_on.set()
-        self.given = 0  # the number of bytes of a download that were read
+        self.given = 0  # bytes of a download that were read
         self.fails_at: int | None = None
         self.ended = trio.Event()  # set when an upload's handler or a download's source has ended
         self.drawn = 0  # the maximum of the body budget that was in use

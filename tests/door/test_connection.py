@@ -390,8 +390,7 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
         client = await house.connect()
 
         async def work() -> tuple[int, int]:
-            """Send ten requests. Return the number of the reactor's passes, and the most Python lines
-            that one step ran."""
+            """Return the number of the reactor's passes, and the most Python lines that one step ran."""
             passes = house.reactor.passes
             with counted_steps() as steps:
                 for _ in range(10):

@@ -1,7 +1,4 @@
-"""Fast paths of a persistent connection: repeated heads, and bodies that arrive with their head.
-
-The answers are the same as on a new connection that receives every byte separately.
-"""
+"""Fast paths of a persistent connection: repeated heads, and bodies that arrive with their head."""
 
 import socket
 from collections.abc import Iterator

@@ -72,7 +72,7 @@ class Pair:
         return self.near_ends[-1]
 
     def blind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Hide from the near end of the only link that the far end has closed it."""
+        """Hide from the link's near end that the far end has closed it."""
         (kept,) = self.near_ends
         monkeypatch.setattr(kept.socket, "is_readable", lambda: False)
 
@@ -293,7 +293,6 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
         answer = await pair.near.ask(post())
         assert answer.status == 503, "at once"
         assert len(pair.frozen) == 1
-        # The far worker now reads the link.
         pair.far.door.adopt_link(pair.frozen.pop(), ("127.0.0.1", 1))
         await pair.far.settled()
         assert pair.far.ingest.bodies == []

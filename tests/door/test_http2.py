@@ -1,5 +1,4 @@
-"""HTTP/2 over plain TCP by its preface and over TLS by ALPN, with cases that the server Hypercorn gets
-wrong."""
+"""HTTP/2 over plain TCP by its preface and over TLS by ALPN."""
 
 import contextlib
 import ssl

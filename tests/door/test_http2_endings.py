@@ -1,6 +1,6 @@
 """Ends of HTTP/2 connections that no side closes: a deadline always remains.
 
-The test chooses how many bytes sockets take. Time is virtual.
+The test chooses how many bytes sockets take.
 """
 
 from collections.abc import AsyncIterator

@@ -1,7 +1,7 @@
 """Request smuggling over HTTP/2: fields that HTTP/1.1 cannot carry, other framings, and floods of frames.
 
-A refused request costs only its own stream or connection. Sources: RFC 9113 sections 8.2, 8.3 and 10.5,
-CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671.
+Sources: RFC 9113 sections 8.2, 8.3 and 10.5, CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316,
+CVE-2025-8671.
 """
 
 import struct

@@ -1,7 +1,4 @@
-"""Requests served beside `h2`: the answers are the same bytes as from `h2`, in any pieces.
-
-Each test compares two connections, one without fast paths.
-"""
+"""Requests served beside `h2`: the answers are the same bytes as from `h2`, in any pieces."""
 
 import struct
 from unittest.mock import patch

@@ -26,8 +26,8 @@ TORN = {
 
 
 async def reached(pair: Pair) -> socket.socket:
-    """Wait until a request is on the only link, which the other worker does not read. Return the
-    link's far end."""
+    """Wait until a request is on the only link, which the other worker does not read. Return the link's
+    far end."""
     while not pair.frozen:
         await trio.testing.wait_all_tasks_blocked()
     (theirs,) = pair.frozen

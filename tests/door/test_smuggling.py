@@ -1,6 +1,5 @@
-"""The table of request smuggling, over real sockets, for ingestion and for requests that the door
-passes to an application: no hidden request is answered.
-"""
+"""The table of request smuggling, over real sockets, for ingestion and for requests that the door passes
+to an application: no hidden request is answered."""
 
 from typing import Any
 

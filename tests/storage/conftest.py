@@ -8,5 +8,4 @@ from tests.storage.world import World
 
 @pytest.fixture
 async def world(bridge: Bridge) -> World:
-    """The stores of a process that owns a fresh database."""
     return await World(bridge).take()

@@ -11,7 +11,7 @@ async def prepare(connection: Connection, sql: str, name: str = "planned") -> No
 
 
 async def explain(connection: Connection, *arguments: Any, name: str = "planned") -> str:
-    """Run a prepared statement, and return its plan with the rows that each node handled."""
+    """Run a prepared statement. Return its plan with the rows that each node handled."""
     values = ", ".join(_literal(each) for each in arguments)
     rows = await connection.fetch(
         "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"

@@ -45,7 +45,6 @@ async def store(world: World) -> PostgresBacklog:
 
 @pytest.fixture
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit a call to ten examined rows."""
     monkeypatch.setattr(backlog, "EXAMINED", 10)
     # The bound is part of the statements' text, so the cached statements must not be used.
     for name in ("queue_statement", "passed_statement"):

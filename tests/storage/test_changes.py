@@ -194,7 +194,6 @@ async def test_a_row_that_was_written_often_is_read_once(
 ) -> None:
     listener.hold = trio.Event()
     async with bridge.pool.connection() as writer:
-        # This change holds the listener up while the others arrive.
         await notify(writer, "rule", "first")
     for number in range(60):
         await bridge.pool.fetch(

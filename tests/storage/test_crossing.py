@@ -1,6 +1,5 @@
 """The lean crossing from trio to PostgreSQL: it runs statements whole, notices losses, and reports
-errors.
-"""
+errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -52,7 +52,6 @@ def log(world: World) -> PostgresDeliveries:
 
 
 async def fill(world: World, chance: random.Random, events: int) -> list[Delivery]:
-    """Accept events, replay some, and give their deliveries every possible end."""
     accepted: list[Delivery] = []
     for number in range(events):
         one = event(type=f"t.{number % 3}", customer=chance.choice([None, "c1", "c2"]))
@@ -333,7 +332,6 @@ async def test_attempts_are_paged_by_number_and_by_what_was_said(
     assert ([each.number for each in page.items], page.more) == ([5, 4], True)
     page = await log.attempts(ENVIRONMENT, delivery.id, 4, 100, 2_500)
     assert ([each.number for each in page.items], page.more) == ([3, 2], True)
-    # At least one attempt, whatever its size.
     page = await log.attempts(ENVIRONMENT, delivery.id, 2, 100, 10)
     assert ([each.number for each in page.items], page.more) == ([1], False)
     assert await log.attempts(ENVIRONMENT, delivery.id, 1, 9, 9) == AttemptPage([], more=False)

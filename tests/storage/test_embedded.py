@@ -85,7 +85,6 @@ def is_alive(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
-    """A data folder whose server was started once and stopped."""
     with tempfile.TemporaryDirectory(prefix="angarium-made-") as folder:
         Path(folder).chmod(0o755)
         with EmbeddedServer(Path(folder) / "data", durable=False) as server:

@@ -23,7 +23,6 @@ _LOCK = "SELECT FROM idempotency WHERE environment = $1 AND key = $2 FOR UPDATE"
 
 @asynccontextmanager
 async def locked(bridge: Bridge, key: str, *, committed: bool) -> AsyncIterator[None]:
-    """Hold an idempotency key's row in another session's transaction."""
     other = bridge.connection(UPKEEP)
     await other.ensure()
     if committed:
@@ -53,7 +52,6 @@ class Desk:
         return Submission([one], [], [claim(one, key)], 100, settle)
 
     async def fates(self, count: int) -> dict[str, str | None]:
-        """Return the refusals of the next `count` submissions that end, by key."""
         return dict([await self._fates.receive() for _ in range(count)])
 
 

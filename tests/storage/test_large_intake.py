@@ -26,7 +26,6 @@ A, B = sorted(identity.other() for _ in range(2))
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit parts to two or three events."""
     monkeypatch.setattr(storage.intake.large, "PART_ROWS", 6)
 
 

@@ -83,7 +83,6 @@ async def rows(bridge: Bridge) -> list[int]:
 
 
 async def wait_stuck(bridge: Bridge, part: str = "intake", on: str = "advisory") -> None:
-    """Wait until a server's statement waits for a lock of this kind."""
     sql = """SELECT FROM pg_stat_activity WHERE datname = current_database()
         AND application_name = 'angarium ' || $1 AND wait_event_type = 'Lock'
         AND (wait_event = 'advisory') = ($2 = 'advisory')"""
@@ -296,7 +295,7 @@ async def test_a_node_that_stands_still_in_its_takeover_holds_up_no_other(
 
 
 async def writes(server: Server, number: int) -> bool:
-    """Return True if a server can write events and outcomes, False if it can write neither."""
+    """Return True if a server can write everything, False if it can write nothing."""
     shard = [server.ownership.part.number]
     try:
         taken_in = await server.intake(number)
@@ -377,8 +376,8 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Servers with any parts start in any order, and some reconnect. The last server can write.
-    Servers that share a slot with it cannot."""
+    """Servers with any parts start in any order, and some reconnect. The last server can write. Servers
+    that share a slot with it cannot."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

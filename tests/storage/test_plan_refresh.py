@@ -18,7 +18,7 @@ class Scripted:
 
 
 async def times_of_remaking(clock: MockClock, until: float, step: float) -> list[float]:
-    """Run one statement every `step` seconds. Return the times at which the plans were discarded."""
+    """Return the times at which the plans were discarded."""
     connection = Scripted()
     fresh = PlanRefresh(connection)  # type: ignore[arg-type]  # just what is used of it
     start = trio.current_time()

@@ -100,7 +100,6 @@ async def test_settling_follows_the_primary_key(world: World, how: Any, days: in
 @pytest.mark.parametrize("how", [success, failure])
 @pytest.mark.parametrize("rows", [0, 300, 1_000, 5_000])
 async def test_settling_reads_at_most_a_small_table_once(world: World, how: Any, rows: int) -> None:
-    """Settling reads no table once per outcome, and no large table once per group."""
     deliveries = await world.accept(*[event() for _ in range(32)], to=[B])
     await load(world, rows)
     await world.settle_connection.ensure()

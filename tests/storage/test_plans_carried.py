@@ -46,7 +46,6 @@ def _id(number: int) -> str:
 async def _loaded(
     bridge: Bridge, connection: Connection, statements: list[tuple[str, Any]]
 ) -> None:
-    """Plan statements permanently on empty tables, then load rows."""
     await connection.execute("SET plan_cache_mode = force_generic_plan")
     for index, (sql, arguments) in enumerate(statements):
         await prepare(connection, sql, f"s{index}")

@@ -61,8 +61,6 @@ class Faults:
 
 
 class FlakyReplays(PostgresReplays):
-    """A store that can lose its answer or crash, before or after it writes."""
-
     faults: Faults
 
     async def enqueue(
@@ -87,10 +85,7 @@ class FlakyReplays(PostgresReplays):
 
 
 class Deliverer:
-    """Replaces the actors: each arriving delivery is delivered or dies, and is settled.
-
-    The first delivery of a broken lane fails and blocks those behind it.
-    """
+    """Replaces the actors. The first delivery of a broken lane fails and blocks those behind it."""
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()
@@ -158,7 +153,7 @@ class Deliverer:
 
 
 async def one_life(url: str, faults: Faults, destinations: dict[str, Destination]) -> bool:
-    """Run a process until all jobs have ended (True) or it crashes (False)."""
+    """Return True if all jobs have ended, False after a crash."""
     async with open_bridge(url) as bridge:
         return await lived(await World(bridge).take(), faults, destinations)
 

@@ -41,7 +41,6 @@ class Lanes:
         return chunk
 
     async def parking(self, lane: str) -> Chunk:
-        """Return a chunk of the first five originals that parks one lane."""
         chunk = await self.chunk(5)
         first = next(each for each in self.originals if each.lane == lane)
         chunk.parks = {lane: shifted(first.id, -1)}

@@ -39,7 +39,6 @@ async def now_of(connection: Connection) -> int:
 
 
 async def old_day(connection: Connection, age_days: int = 40) -> int:
-    """Create the partitions of a long past day, and return a time on it."""
     instant = await now_of(connection) - age_days * DAY_MS
     await make_partitions(connection, instant, back=0, ahead=0)
     return instant
@@ -57,7 +56,7 @@ async def add(
     event: str | None = None,
     dlq_status: DlqStatus | None = None,
 ) -> str:
-    """Write a delivery and an attempt, and an event unless one is given. Return the event's id."""
+    """Return the event's id."""
     origin = DeliveryOrigin.NORMAL if event is None else DeliveryOrigin.REPLAY
     delivery = identifier(instant)
     if event is None:

@@ -100,7 +100,7 @@ class Log:
         self.deliveries: list[list[str]] = [[] for _ in WAYS]
 
     async def common(self, count: int) -> list[str]:
-        """Add `count` rows that no filter matches, and return the deliveries."""
+        """Add rows that no filter matches, and return the deliveries."""
         place = (ENVIRONMENT, self._ms, self._rows, self._rows + count - 1)
         self._rows += count
         await self._pool.fetch(_EVENTS, *place)

@@ -282,7 +282,6 @@ async def test_one_shard_that_is_not_ours_keeps_the_whole_group_from_being_writt
 async def test_a_successor_waits_for_a_statement_that_is_still_running(
     world: World, bridge: Bridge
 ) -> None:
-    """A dead predecessor's statement ends before its successor has taken over."""
     (delivery,) = await world.accept(event(), to=[A])
     await world.settle.settle(settle_group([]))  # connects
     locker = bridge.connection(UPKEEP)

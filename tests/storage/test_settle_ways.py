@@ -48,7 +48,6 @@ def general(way: str, patch: pytest.MonkeyPatch) -> None:
 async def settled(
     world: World, group: Sequence[dict[str, Any]], now: float
 ) -> tuple[list[Delivery], list[str]]:
-    """Accept and settle a group's deliveries. Return the deliveries and their destinations."""
     to = [identity.other() for _ in range(5)]
     made: list[Delivery] = []
     for end in group:

@@ -47,7 +47,6 @@ class Table:
 
 
 def table(chance: random.Random, number: int, streams: int, rarity: int) -> Table:
-    """Return clusters of rows on some days of a month, including future days."""
     days = chance.sample(range(-30, 3), 6)
     rows = []
     for n in range(number):

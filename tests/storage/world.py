@@ -84,7 +84,6 @@ def claim(of: Event, key: str, deliveries: int = 0, **fields: Any) -> KeyClaim:
 
 
 def success(of: Delivery, **fields: Any) -> Settlement:
-    """Return the settlement of an attempt that was answered with 200."""
     return settled(of, DeliveryStatus.DELIVERED, **{"status": 200, **fields})
 
 
@@ -177,7 +176,6 @@ def minute(destination: str, **fields: Any) -> MinuteDelta:
 
 
 def shifted(identifier: str, by_ms: int) -> str:
-    """Return an id as if it was created `by_ms` later."""
     stamp = f"{created_at_ms(identifier) + by_ms:012x}"
     return f"{stamp[:8]}-{stamp[8:]}{identifier[13:]}"
 
@@ -200,8 +198,7 @@ class World:
         return self
 
     async def accept(self, *events: Event, to: Sequence[str] = ()) -> list[Delivery]:
-        """Accept events with one delivery each to every destination. Return the deliveries with their
-        seq."""
+        """Accept events with one delivery each to every destination."""
         deliveries = [delivery for each in events for delivery in deliveries_of(each, *to)]
         await self.put(deliveries, events)
         return deliveries
