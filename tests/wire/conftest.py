@@ -10,6 +10,5 @@ from tests.wire.street import Street, open_street
 
 @pytest.fixture
 async def street() -> AsyncIterator[Street]:
-    """A street whose client can connect to 127.0.0.0/8."""
     async with open_street() as street:
         yield street

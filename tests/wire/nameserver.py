@@ -34,14 +34,13 @@ class Nameserver:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the server, with an empty message as the signal."""
+        """Stop the server: an empty message is the signal."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.sendto(b"", ("127.0.0.1", self.port))
         self._thread.join()
         self._socket.close()
 
     def lookup(self, host: str) -> Addresses:
-        """Look up a host, in place of `system_lookup`."""
         return look_up(host, self.port)
 
     def _serve(self) -> None:
@@ -115,7 +114,6 @@ def _name(message: bytes, at: int) -> tuple[str, int]:
 
 @contextmanager
 def open_nameserver() -> Iterator[Nameserver]:
-    """Run a name server during the block."""
     server = Nameserver()
     try:
         yield server

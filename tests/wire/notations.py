@@ -64,7 +64,6 @@ def of_v4(address: IPv4Address) -> dict[str, str]:
 
 
 def of_v6(address: IPv6Address) -> dict[str, str]:
-    """Return the hosts that are an IPv6 address, by the notation's name."""
     short, long = address.compressed, address.exploded
     return {
         "short": f"[{short}]",

@@ -43,12 +43,12 @@ class Visit:
     """One connection, as its receiver sees it."""
 
     stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]
-    number: int  # the connection's number, from 0
+    number: int  # from 0
     receiver: "Receiver"
     buffer: bytearray = field(default_factory=bytearray)
 
     async def request(self) -> bytes | None:
-        """Read one complete request. Returns None if the client closed the connection."""
+        """Read one complete request, or return None if the client closed the connection."""
         while (end := self.buffer.find(b"\r\n\r\n")) < 0:
             if not await self._more():
                 return None
@@ -68,12 +68,10 @@ class Visit:
         await self.stream.send_all(data)
 
     async def closed(self) -> None:
-        """Wait until the client closes the connection."""
         while await self._more():
             pass
 
     def reset(self) -> None:
-        """Close the connection with a reset."""
         stream = (
             self.stream.transport_stream if isinstance(self.stream, trio.SSLStream) else self.stream
         )
@@ -107,8 +105,6 @@ async def answer_ok(visit: Visit) -> None:
 
 
 def answering(answer: bytes) -> Serve:
-    """Return a receiver that gives every request the same answer and keeps the connection."""
-
     async def serve(visit: Visit) -> None:
         while await visit.request() is not None:
             await visit.send(answer)
@@ -117,8 +113,6 @@ def answering(answer: bytes) -> Serve:
 
 
 def closing_after(answer: bytes) -> Serve:
-    """Return a receiver that answers one request per connection, then closes it."""
-
     async def serve(visit: Visit) -> None:
         if await visit.request() is not None:
             await visit.send(answer)
@@ -127,8 +121,6 @@ def closing_after(answer: bytes) -> Serve:
 
 
 def endlessly(start: bytes, again: bytes) -> Serve:
-    """Return a receiver whose answer never ends."""
-
     async def serve(visit: Visit) -> None:
         await visit.request()
         await visit.send(start)
@@ -199,7 +191,6 @@ class Street:
         self.client.send(Transmission(destination, delivery, number), done)
 
     async def attempt(self, destination: Destination, **more: object) -> Outcome:
-        """Send an attempt, and wait for its outcome."""
         send, receive = trio.open_memory_channel[Outcome](10)
         self.begin(destination, send.send_nowait, **more)  # type: ignore[arg-type]  # passed on
         with trio.fail_after(HANGS_S):
@@ -236,7 +227,6 @@ class Street:
 
 
 def an_event(number: int = 1, payload: bytes = b'{"n": 1}') -> Event:
-    """Return an event with its own id."""
     return Event(
         id=f"01936b2e-0000-7000-8000-{number:09x}000",
         environment=1,
@@ -247,7 +237,6 @@ def an_event(number: int = 1, payload: bytes = b'{"n": 1}') -> Event:
 
 
 def a_destination(url: str, **changes: object) -> Destination:
-    """Return a destination for `url`, with the given fields changed."""
     fields: dict[str, object] = {
         "id": url,
         "environment": 1,
@@ -302,8 +291,7 @@ async def open_street(
     share: float = 0.45,
     **more: object,
 ) -> AsyncIterator[Street]:
-    """Run a client with its reactor and timers. `more` are settings. At the end, nothing
-    may stay open."""
+    """Run a client with its reactor and timers. At the end, nothing may stay open."""
     before = open_descriptors()
     errors: list[Exception] = []
     reactor, timers = Reactor(errors.append), Timers(errors.append)
@@ -331,7 +319,6 @@ async def open_street(
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let all tasks run until a condition holds."""
     with trio.fail_after(HANGS_S):
         while not condition():
             await wait_all_tasks_blocked(0.001)

@@ -57,7 +57,6 @@ async def test_who_finds_no_descriptor_waits_in_turn() -> None:
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Limit this process to `spare` further descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + spare, hard))

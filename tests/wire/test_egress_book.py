@@ -1,8 +1,5 @@
 """Promise 9 with the real client: no URL, redirect or name server makes a socket connect to a denied
-address.
-
-Every `connect` of this process is recorded.
-"""
+address."""
 
 import socket
 import ssl
@@ -35,7 +32,7 @@ HERE = "127.0.0.2"  # the receivers' address, and the only allowed one
 ALLOW = f"{HERE}/32"
 PUBLIC = ("1.1.1.1", "2606:4700::1111")
 METADATA = IPv4Address("169.254.169.254")
-AT_ONCE = 64  # the number of simultaneous attempts
+AT_ONCE = 64
 
 
 @pytest.fixture
@@ -55,13 +52,11 @@ def connects(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def nameserver() -> Iterator[Nameserver]:
-    """A name server with an empty zone."""
     with open_nameserver() as server:
         yield server
 
 
 async def outcomes(street: Street, urls: list[str]) -> list[Outcome]:
-    """Attempt all URLs, some at once."""
     found: dict[str, Outcome] = {}
     limiter = trio.CapacityLimiter(AT_ONCE)
 
@@ -102,7 +97,6 @@ async def test_no_notation_of_a_denied_address_is_connected_to(
 
 
 def test_what_no_url_may_hold_is_refused_when_it_is_written() -> None:
-    """A URL cannot have a host with a zone, with a percent sign, or with brackets in the wrong place."""
     refused = {name for name, host in book() if accepted(host) is None}
     for notation in ("brackets", "per cent"):
         assert f"127.0.0.0 {notation}" in refused
@@ -185,7 +179,7 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
 async def test_a_name_that_changes_between_check_and_use_changes_nothing(
     connects: list[str], nameserver: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name's answers have no lifetime and differ each time, but each attempt asks only once."""
+    """The answers have no lifetime and differ each time, but each attempt asks only once."""
     monkeypatch.setattr("engine.wire.resolver.FOUND_S", 0.0)
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         receiver = await street.open(answer_ok, host="rebind.test", address=HERE)
@@ -220,7 +214,6 @@ async def test_a_kept_connection_does_not_ask_again(
 async def test_tls_goes_to_the_vetted_address_and_asks_for_the_name(
     connects: list[str], nameserver: Nameserver, names: tuple[str, ...]
 ) -> None:
-    """The certificate must be for the URL's name. A correct address does not replace that."""
     authority = trustme.CA()
     context = client_context()
     authority.configure_trust(context)

@@ -21,7 +21,6 @@ HURRIED = FetchLimits(progress_s=30.0, total_s=0.3)
 
 
 def ended(body: bytes, *fields: bytes) -> Serve:
-    """Return a source that answers with a body and its length."""
     head = b"".join(field + b"\r\n" for field in fields)
     return closing_after(HEAD + head + b"content-length: %d\r\n\r\n" % len(body) + body)
 

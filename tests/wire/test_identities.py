@@ -50,7 +50,6 @@ async def street(tmp_path: Path) -> AsyncIterator[Street]:
 
 
 def asking(version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
-    """Return a receiver's context that requires a client certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = version
     AUTHORITY.issue_cert(HOST).configure_cert(context)
@@ -60,7 +59,6 @@ def asking(version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
 
 
 async def tell_who(visit: Visit) -> None:
-    """Answer with the name in the client's certificate."""
     while await visit.request() is not None:
         assert isinstance(visit.stream, trio.SSLStream)
         certificate = visit.stream.getpeercert()

@@ -1,5 +1,4 @@
-"""Idle connections: they end a few at a time, however many became idle together, at a constant cost
-each."""
+"""Idle connections end a few at a time, at a constant cost each."""
 
 from itertools import count, pairwise
 from typing import cast
@@ -32,7 +31,6 @@ class Idling:
         self._begun = begun
 
     def close(self) -> None:
-        """Close as a connection does."""
         self._closed.append(self)
         self._begun.set()
         self._idle.drop(cast(OutboundConnection, self))
@@ -81,7 +79,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
 
 
 async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
-    """A restarting receiver ends connections in any order. Removing one must not search the others."""
+    """Connections end in any order, and removing one must not search the others."""
     idle, origin = (
         IdleConnections(Timers(lambda _: None), Clock()),
         ReceiverOrigin("w", False, "host", 80, None),

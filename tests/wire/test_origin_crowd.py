@@ -19,8 +19,7 @@ ATTEMPTS = 300
 
 
 class Town:
-    """Receivers that answer, hang, close or misbehave at random, and count requests under way by
-    destination."""
+    """Receivers that answer, hang, close or misbehave at random."""
 
     def __init__(self, chance: random.Random) -> None:
         self.under_way: Counter[bytes] = Counter()

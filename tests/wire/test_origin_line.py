@@ -29,7 +29,7 @@ from tests.wire.street import (
 
 
 class Waiter:
-    """A waiter in an origin's queue. It takes an offered idle connection, or leaves without it."""
+    """A waiter that takes an offered idle connection, or leaves without it."""
 
     def __init__(
         self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
@@ -149,8 +149,7 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
 
 
 async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
-    """A connection that another attempt releases can be dead too, and an attempt's dead connection is
-    replaced only once."""
+    """A released connection can be dead too, and an attempt's dead connection is replaced only once."""
     gate, dies = Gate(), trio.Event()
 
     async def serve(visit: Visit) -> None:

@@ -233,7 +233,6 @@ async def test_a_test_of_a_destination_does_not_wait_for_its_deliveries(street: 
     await until(lambda: len(receiver.requests) == 2)
     gate.opened.set()
     await until(lambda: len(outcomes) == 2)
-    # No more are kept than the destination's concurrency.
     assert street.client.statistics().idle == 1
 
 

@@ -27,8 +27,6 @@ HERE: Addresses = ((socket.AF_INET, "192.0.2.1"),)
 
 
 class Names:
-    """A look-up that answers after `let_go`, and records its hosts."""
-
     def __init__(self, answer: Addresses | Exception = HERE, *, at_once: bool = True) -> None:
         self.answer = answer
         self.asked: list[str] = []

@@ -23,7 +23,7 @@ WHOLE = [
 
 
 def judge(pieces: list[bytes]) -> tuple[object, ...]:
-    """Feed the pieces, then the connection's end. Return the parsed answer or the error."""
+    """Feed the pieces, then the connection's end."""
     answer = Response()
     failed = False
     try:

@@ -24,13 +24,12 @@ BODY = '{"type":"order.created","data":{"n":1,"é":"✓"}}'.encode()
 
 
 def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
-    """Return a fresh key and the text form of its secret."""
     key = SigningKey(algorithm=algorithm, key=new_key(algorithm))
     return key, secret_text(key)
 
 
 class Frozen(datetime):
-    """A clock that stands still, for the receivers' library, which refuses old timestamps."""
+    """A clock that stands still, because the receivers' library refuses old timestamps."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Frozen":
@@ -39,7 +38,6 @@ class Frozen(datetime):
 
 @pytest.fixture(autouse=True)
 def receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give receivers the time of the signatures."""
     monkeypatch.setattr("standardwebhooks.webhooks.datetime", Frozen)
 
 

@@ -43,7 +43,6 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 async def street(authority: trustme.CA) -> AsyncIterator[Street]:
-    """A client that trusts only the test's authority."""
     context = client_context()
     authority.configure_trust(context)
     async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
@@ -428,7 +427,6 @@ async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path
 
 
 def write_nameless(certificate: Path, key: Path) -> None:
-    """Write a certificate with its host only in the common name."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.datetime.now(datetime.UTC)

@@ -36,7 +36,6 @@ async def street() -> AsyncIterator[Street]:
 
 
 async def tunnel(visit: Visit) -> None:
-    """Serve one connection as a proxy does."""
     head = await visit.request()
     if head is None:
         return
@@ -56,7 +55,6 @@ async def pump(source: trio.abc.Stream, sink: trio.abc.Stream, nursery: trio.Nur
 
 
 async def through(street: Street, serve: Serve, credentials: str = "") -> Receiver:
-    """Make the street's client use a proxy."""
     proxy = await street.open(serve)
     origin = proxy.url.removeprefix("http://").removesuffix("/hook")
     street.client.wiring.proxy = EgressProxy.of(f"http://{credentials}{origin}")

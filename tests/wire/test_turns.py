@@ -31,8 +31,6 @@ class Nobody:
 
 
 class Wanting:
-    """A waiter that counts its grants."""
-
     def __init__(self) -> None:
         self.got = 0
 
