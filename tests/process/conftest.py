@@ -16,7 +16,6 @@ from tests.process.receiver import Receiver
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver for one test."""
     receiver = Receiver()
     yield receiver
     receiver.close()
@@ -24,7 +23,6 @@ def receiver() -> Iterator[Receiver]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Create a folder for a server's data, and stop any database that remains in it."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-process-"))
     folder.chmod(0o755)  # if root starts PostgreSQL, it runs as another account
     try:

@@ -1,7 +1,6 @@
 """A real server in its own process, with a test's operations on it.
 
-Tests judge it by the callers' answers, the receivers' requests, and the rows in PostgreSQL. At its end,
-every house is searched for secrets in its log.
+At its end, every house is searched for secrets in its log.
 """
 
 import asyncio
@@ -66,11 +65,10 @@ class House(Service):
     def ask(
         self, method: str, path: str, body: object = None, *, timeout_s: float = HANGS_S
     ) -> Told:
-        """Make one request with the manage key, and return any answer."""
         return Client(self, timeout_s).ask(method, path, body, close=True)
 
     def post(self, *numbers: str, lane: str | None = None, kind: str = "e.one") -> list[str]:
-        """Post events one by one, and return their ids. All must be accepted."""
+        """Post events one by one, and return their ids."""
         client = Client(self)
         ids = []
         for number in numbers:
@@ -83,7 +81,6 @@ class House(Service):
     def post_batch(
         self, numbers: Iterable[str], lane: str | None = None, kind: str = "e.one"
     ) -> None:
-        """Post a batch. All its events must be accepted."""
         events = [event(number, lane, kind) for number in numbers]
         told = self.ask("POST", "/events/batch", {"events": events})
         assert told.status == 202, told
@@ -107,15 +104,12 @@ class House(Service):
         return str(made["id"])
 
     def patch(self, destination: str, **changes: object) -> None:
-        """Change a destination."""
         self.api("PATCH", f"/destinations/{destination}", changes)
 
     def health(self, destination: str) -> Any:
-        """Return a destination's health."""
         return self.api("GET", f"/destinations/{destination}/health")
 
     def deliveries(self, destination: str, **filters: str) -> list[Any]:
-        """Return a destination's deliveries as the API lists them, at most 100."""
         query = "".join(f"&{name}={value}" for name, value in filters.items())
         found = self.api("GET", f"/deliveries?destinationId={destination}&limit=100{query}")
         return cast("list[Any]", found["items"])
@@ -123,26 +117,21 @@ class House(Service):
     # --- rows
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
-        """Query the database directly."""
         return asyncio.run(_rows(self.database_url(), sql, arguments))
 
     def database_url(self) -> str:
-        """Return the URL of the embedded database."""
         url = running_url(self.folder)
         assert url is not None, "the database does not run"
         return url
 
     def value(self, sql: str, *arguments: object) -> Any:
-        """Query a single value."""
         return self.rows(sql, *arguments)[0][0]
 
     def tried(self, destination: str) -> int:
-        """Return the number of recorded attempts for a destination."""
         sql = "SELECT coalesce(sum(attempt_count), 0)::int FROM deliveries"
         return int(self.value(f"{sql} WHERE destination = $1::text::uuid", destination))
 
     def until_settled(self, destination: str | None = None, within_s: float = HANGS_S) -> None:
-        """Wait until no row is PENDING or RETRYING."""
         sql = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
         arguments: tuple[object, ...] = ()
         if destination is not None:
@@ -152,7 +141,6 @@ class House(Service):
     # --- signals and stops
 
     def database(self, number: int) -> None:
-        """Send a signal to all processes of the database."""
         postmaster = self.database_pid()
         os.kill(postmaster, number)
         for pid in tree(postmaster):
@@ -160,7 +148,7 @@ class House(Service):
                 os.kill(pid, number)
 
     def ended(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
-        """Send the server a signal, wait, and return its exit code."""
+        """Send the server a signal, and return its exit code."""
         assert self.process is not None
         if group:
             os.killpg(self.process.pid, number)
@@ -169,7 +157,6 @@ class House(Service):
         return self.process.wait(STOP_S)
 
     def search_log(self) -> None:
-        """Fail if the log contains a secret or a payload."""
         log = self.log_file.read_text()
         for secret in (self.key, PAYLOAD_MARK, HEADER_MARK, "Bearer ang", *self.secrets):
             assert secret, "a secret that is empty proves nothing"
@@ -212,8 +199,8 @@ class Client:
 
 
 def tenants_of(house: H, parts: int) -> list[H]:
-    """Create workspaces until each part has one. Return a copy of the house for each part, with the key
-    of a workspace of this part."""
+    """Create workspaces until each part has one. Return a copy of the house for each part, with a key of
+    the part's workspace."""
     found: dict[int, H] = {}
     for number in count():
         if len(found) == parts:
@@ -228,7 +215,6 @@ def tenants_of(house: H, parts: int) -> list[H]:
 def event(
     number: str, lane: str | None = None, kind: str = "e.one", **more: object
 ) -> dict[str, object]:
-    """Return an event with its number in the payload."""
     made: dict[str, object] = {
         "eventType": kind,
         "payload": {"n": number, "mark": PAYLOAD_MARK},

@@ -64,7 +64,7 @@ def _end(server: Joined) -> None:
 
 @asynccontextmanager
 async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
-    """Create the keys for servers on a database. The command that creates the API key uses `folder`."""
+    """Create the keys for servers on a database."""
     master_key = b64encode(secrets.token_bytes(32)).decode()
     env = environment(url, folder, ANGARIUM_MASTER_KEY=master_key)
     made = await angarium(
@@ -78,5 +78,4 @@ async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
 
 
 async def in_thread(work: Callable[..., None], *arguments: object) -> None:
-    """Run a blocking function in a thread."""
     await trio.to_thread.run_sync(lambda: work(*arguments))

@@ -42,7 +42,6 @@ class Poster(threading.Thread):
         self._client = Client(house, timeout_s=HANGS_S)
 
     def run(self) -> None:
-        """Post until `ended` is set."""
         while not self.ended.is_set() and self._next < self.most:
             numbers = [f"{self.name}-{self._next + k}" for k in range(self.batch)]
             self._next += self.batch

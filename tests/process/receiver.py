@@ -1,6 +1,6 @@
 """A real receiver in threads of the test: each path has a behaviour, and all requests are recorded.
 
-It knows only what arrived over sockets. Nothing here asks the server.
+It knows only what arrived over sockets.
 """
 
 import json
@@ -47,12 +47,10 @@ OK = Answer()
 
 
 def always(answer: Answer) -> Behaviour:
-    """Give every request the same answer."""
     return lambda n, before: answer
 
 
 def failing(times: int, status: int = 500) -> Behaviour:
-    """Fail the first `times` arrivals of each event."""
     return lambda n, before: Answer(status) if before < times else OK
 
 
@@ -63,7 +61,7 @@ class Path:
     behaviour: Behaviour = field(default_factory=lambda: always(OK))
     arrivals: list[Arrival] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    open: int = 0  # requests without an answer so far
+    open: int = 0  # requests without an answer
     most_open: int = 0
 
 
@@ -96,17 +94,14 @@ class Receiver:
         self._thread.join()
 
     def behave(self, path: str, behaviour: Behaviour) -> None:
-        """Set a path's behaviour from now on."""
         with self._lock:
             self._paths[path].behaviour = behaviour
 
     def arrivals(self, path: str) -> list[Arrival]:
-        """Return a path's arrivals, in order."""
         with self._lock:
             return list(self._paths[path].arrivals)
 
     def firsts(self, path: str) -> list[Arrival]:
-        """Return the first successful arrival of each event, in order."""
         first: dict[str, Arrival] = {}
         for arrival in self.arrivals(path):
             if arrival.status < 300:
@@ -114,7 +109,6 @@ class Receiver:
         return list(first.values())
 
     def most_open(self, path: str) -> int:
-        """Return the maximum number of requests that were open at once on a path."""
         with self._lock:
             return self._paths[path].most_open
 
@@ -129,11 +123,9 @@ class Receiver:
             return list(arrivals)
 
     def wait_count(self, path: str, count: int, within_s: float = HANGS_S) -> list[Arrival]:
-        """Wait until `count` requests have arrived at a path, then return them."""
         return self.wait(path, lambda arrivals: len(arrivals) >= count, within_s)
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
-        """Record a request, and return its answer."""
         told: dict[str, Any] = json.loads(body)
         n = str(told["data"].get("n", ""))
         with self._changed:
@@ -185,7 +177,6 @@ class _Handler(BaseHTTPRequestHandler):
     owner: ClassVar[Receiver]
 
     def do_POST(self) -> None:
-        """Receive a delivery."""
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.owner.take(self.path, headers, body)

@@ -1,6 +1,6 @@
 """Second deliveries beside live events: replays of delivered events, and retries of dead ones.
 
-A destination receives the service's own events. The verdict uses answers, arrivals and rows.
+A destination receives the service's own events.
 """
 
 import http.client
@@ -100,8 +100,7 @@ class Scene:
         return [job for job in found if job["destinationId"] in self.targets.values()]
 
     def judge(self, crashes: int) -> None:
-        """Check that each delivery was sent again once and in order, that only crashes repeated it, and
-        that it was counted."""
+        """Check that each delivery was sent again once and in order, and repeated only by crashes."""
         house, receiver = self.house, self.receiver
         there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
         for order, destination in self.targets.items():
@@ -176,7 +175,6 @@ class Retrier(Busy):
             self.retried += 0 if told is None else told["retried"]
 
     def until_none_is_left(self) -> None:
-        """Retry until the queue is empty and no delivery waits."""
         destination = self.body["destinationId"]
         dead = (
             "SELECT count(*) FROM deliveries WHERE dlq_status = 1 AND destination = $1::text::uuid"
@@ -233,8 +231,7 @@ def millis(identifier: str) -> int:
 
 
 def retried_once(house: House, destination: str) -> None:
-    """Check that dead deliveries were retried as often as the audit log says, and succeeded
-    eventually."""
+    """Check that dead deliveries were retried as often as the audit log says, and succeeded."""
     rows = house.rows(
         """SELECT d.status, d.dlq_status, d.attempt_count,
             (SELECT array_agg(number ORDER BY number) FROM attempt_log a

@@ -21,7 +21,6 @@ CONTENT = b"what is in the file" * 10_000
 
 @pytest.fixture
 def restored() -> Iterator[House]:
-    """A server that is to run on a restored folder."""
     with _folder() as folder:
         house = House(folder / "data")
         yield house

@@ -22,8 +22,6 @@ PARTS = 2
 
 
 class Machine(Joined):
-    """A server with one process per part."""
-
     def __init__(self, name: str, folder: Path, base: Base) -> None:
         super().__init__(
             folder,
@@ -47,13 +45,10 @@ class Machine(Joined):
 
 
 class Cluster:
-    """The machines on one database."""
-
     def __init__(self, base: Base) -> None:
         self._base = base
 
     def start(self, name: str) -> Machine:
-        """Start a machine."""
         return self._base.start(lambda folder: Machine(name, folder, self._base))
 
     def pair(self) -> tuple[Machine, Machine]:
@@ -107,7 +102,6 @@ class Load:
         )
 
     def judge(self, machine: Machine) -> None:
-        """Fail if an event is lost, invented or out of order."""
         machine.until_settled()
         there = verdict.nothing_lost_or_invented(machine, self.posters)
         for part, path in enumerate(self.paths):

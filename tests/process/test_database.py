@@ -27,7 +27,7 @@ def killed(house: House) -> None:
 
 
 def frozen(house: House, posters: Sequence[Poster]) -> None:
-    """Stop all database processes. Continue them when every poster has got an answer meanwhile."""
+    """Stop all database processes until every poster has got an answer."""
     house.database(signal.SIGSTOP)
     try:
         before = [poster.answers.total() for poster in posters]

@@ -29,8 +29,7 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 
 
 class Trap(threading.Thread):
-    """A listener on all addresses, IPv4 and IPv6, which counts connections. Denied addresses and proxy
-    settings lead to it."""
+    """A listener on all addresses, IPv4 and IPv6, which counts connections."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -205,8 +204,7 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # For an https URL, a proxy would receive CONNECT. No proxy is used: the attempt connects to the
-    # receiver itself, and fails because the receiver has no TLS.
+    # No proxy receives CONNECT: the attempt connects to the receiver itself, which has no TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)

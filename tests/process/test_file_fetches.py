@@ -1,8 +1,5 @@
 """Files that a real process fetches: a kill causes a new fetch, and the process holds little of each
-file.
-
-What a receiver reads from a signed URL equals the source's bytes.
-"""
+file."""
 
 import hashlib
 import http.client
@@ -94,7 +91,6 @@ def place() -> Iterator[Place]:
 
 
 def read(url: str) -> str:
-    """Return the hash of a signed URL's content."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=HANGS_S)

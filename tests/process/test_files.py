@@ -17,8 +17,8 @@ MIB = 1024 * 1024
 KIB = 1024
 LARGEST = 25 * MIB
 ONE_MIB = 8  # the memory limit for one upload of the largest file
-# ALL_MIB is the memory limit for a hundred uploads at once. Each upload takes some 128 KiB in its
-# connection, as much in the spool, and the rest for its request's objects.
+# ALL_MIB is the limit for a hundred uploads at once. Each takes some 128 KiB in its connection, as much
+# in the spool, and the rest for its request's objects.
 AT_ONCE, EACH, ALL_MIB = 100, 5 * MIB, 96
 ROUNDS = 3  # one of them kills the database too
 
@@ -32,13 +32,11 @@ def memory_mib(house: House, name: str) -> float:
 
 
 def reset_peak(house: House) -> None:
-    """Reset VmHWM to the present size."""
     assert house.process is not None
     Path(f"/proc/{house.process.pid}/clear_refs").write_text("5")
 
 
 def pieces(seed: int, size: int) -> Iterator[bytes]:
-    """Yield incompressible bytes that depend only on the seed."""
     chance = random.Random(seed)
     while size:
         piece = chance.randbytes(min(size, 64 * KIB))
@@ -60,11 +58,7 @@ class OverloadedError(Exception):
 def upload(
     house: House, seed: int, size: int, query: str = "", pause: threading.Event | None = None
 ) -> dict[str, object] | None:
-    """Send a file piece by piece, and return the answer.
-
-    The result is None if the fate is unknown: the connection broke, or the database ended during the
-    commit.
-    """
+    """Send a file piece by piece, and return the answer, or None if the file's fate is unknown."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     try:
         connection.putrequest("POST", f"/files{query}")

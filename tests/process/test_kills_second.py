@@ -28,7 +28,6 @@ def test_what_is_replayed_and_retried_goes_again_once_whenever_the_process_is_ki
 
 
 def stopped(house: House) -> None:
-    """Stop the server in order, twice."""
     for number in (signal.SIGTERM, signal.SIGINT):
         assert house.ended(number) == 0
         house.start()

@@ -95,7 +95,6 @@ def _ready(client: httpx.Client) -> bool:
 
 
 def _metrics(bind: str) -> dict[tuple[str, str], float]:
-    """Return all samples of the address, by name and labels."""
     request = urllib.request.Request(
         f"http://{bind}/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"}
     )

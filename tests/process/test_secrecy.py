@@ -1,7 +1,4 @@
-"""A running server's secrecy: other accounts cannot read its memory, environment or files.
-
-The module's server has secrets in its environment and logs at the most detailed level.
-"""
+"""A running server's secrecy: other accounts cannot read its memory, environment or files."""
 
 import os
 import stat
@@ -28,7 +25,6 @@ SOURCE = "function transform(event) { return event; }"
 
 @pytest.fixture(scope="module")
 def secretive(furnished: House) -> Iterator[House]:
-    """A server with secrets in its environment, a database and a script worker."""
     lines = (furnished.folder / "master.key").read_text().splitlines()
     own = next(line for line in lines if line and not line.startswith("#"))
     given = {
@@ -47,7 +43,7 @@ def secretive(furnished: House) -> Iterator[House]:
 
 
 def ended_meanwhile() -> AbstractContextManager[None]:
-    """Ignore a process that ends during the check, as the database's processes do."""
+    """Ignore a process that ends during the check."""
     return suppress(FileNotFoundError, ProcessLookupError)
 
 
@@ -81,10 +77,10 @@ def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
 
 
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
-    """If a process cannot be traced, its files in /proc belong to root, and only root can read them.
+    """If a process cannot be traced, its files in /proc belong to root.
 
-    A test that runs as root is never refused. It therefore checks the modes and the owner, and tries as
-    another account.
+    A test that runs as root is never refused, so it checks the modes and the owner, and tries as another
+    account.
     """
     assert secretive.process is not None
     pid = secretive.process.pid
@@ -110,7 +106,7 @@ def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: Hous
 def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
     """A folder that is closed to others protects its contents, whatever their modes.
 
-    The test makes a backup first, because a backup also leaves files in the data folder.
+    A backup also leaves files in the data folder.
     """
     Backup(secretive.folder, secretive.folder.parent / "backup").make(secretive.database_url())
     assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"
@@ -126,7 +122,7 @@ def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
 
 
 def test_a_command_leaves_no_core_dump(tmp_path: Path) -> None:
-    """Commands hold keys. The programs that a command starts inherit its limit on core dumps."""
+    """Commands hold keys."""
     held = tmp_path / "key"
     os.mkfifo(held, 0o600)
     command = [sys.executable, "-m", "api.cli", "destinations", "list", "--key-file", str(held)]

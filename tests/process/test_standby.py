@@ -17,8 +17,6 @@ from tests.process.receiver import Receiver
 
 
 class Node(Joined):
-    """A server that joins others on their database."""
-
     def __init__(self, folder: Path, base: Base) -> None:
         super().__init__(
             folder,
@@ -28,15 +26,12 @@ class Node(Joined):
         )
 
     def stands_by(self) -> bool:
-        """Return True if its log says that it has met an active node."""
         return "node.stood_by" in self.log_file.read_text()
 
     def active(self) -> bool:
-        """Return True if its log says that it owns the database and serves."""
         return "server started" in self.log_file.read_text()
 
     def running(self) -> bool:
-        """Return True if the process has not ended."""
         return self.process is not None and self.process.poll() is None
 
     @property
@@ -52,7 +47,6 @@ class Cluster:
         self._base = base
 
     def start(self) -> Node:
-        """Start another node."""
         return self._base.start(lambda folder: Node(folder, self._base))
 
     def pair(self) -> tuple[Node, Node]:

@@ -1,5 +1,4 @@
-"""Failing starts: each prints its reason on one line before it creates anything. The effect of a
-hang-up is tested too."""
+"""Failing starts: each prints its reason on one line before it creates anything."""
 
 import os
 import pty
@@ -114,7 +113,7 @@ async def test_a_server_in_a_terminal_shows_its_keys_and_ends_with_it(tmp_path: 
         await eventually(gone)
 
 
-# Makes standard input the controlling terminal, as a shell does, then runs the program.
+# Makes standard input the controlling terminal, as a shell does.
 AT_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -13,7 +13,6 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 def post(house: House, trace: str) -> None:
-    """Post an event with a trace."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {
         "authorization": f"Bearer {house.key}",
@@ -26,7 +25,6 @@ def post(house: House, trace: str) -> None:
 
 
 def named(collector: Collector, *names: str) -> list[Seen]:
-    """Wait for a span of each name, and return the spans in this order."""
     found = collector.wait(lambda spans: {*names} <= {each.name for each in spans})
     return [next(each for each in found if each.name == name) for name in names]
 

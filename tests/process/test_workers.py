@@ -20,7 +20,6 @@ from tests.process.receiver import Receiver
 
 
 def worker_pids(house: House) -> dict[str, int]:
-    """Return each worker's process id, by name."""
     rows = house.api("GET", "/observability/nodes")["items"]
     log = [line for line in house.log_file.read_text().splitlines() if '"worker.started"' in line]
     found: dict[str, int] = {}

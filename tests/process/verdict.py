@@ -65,8 +65,8 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
-    """Check that a destination's first successes came in the order in which its deliveries were accepted.
-    With `lanes`, check the order only within each lane."""
+    """Check that a destination's first successes came in the order of acceptance. With `lanes`, only
+    within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )

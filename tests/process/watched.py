@@ -1,8 +1,5 @@
 """`angarium` with every `connect` of the process recorded, and with names resolved by the test's name
-server.
-
-It runs as a program in the place of `angarium`.
-"""
+server."""
 
 import os
 import socket

@@ -37,7 +37,6 @@ async def end_backend(bridge: Bridge, connection: Connection) -> None:
 
 
 async def wait_running(bridge: Bridge, text: str) -> None:
-
     async def running() -> bool:
         found = await bridge.pool.fetch(
             """

@@ -29,7 +29,6 @@ async def connected(bridge: Bridge, limit_s: float = 20.0) -> Connection:
 
 
 async def wait_running(bridge: Bridge, connection: Connection) -> None:
-
     async def running() -> bool:
         state = (
             "SELECT state FROM pg_stat_activity WHERE pid = $1 AND query ~ 'pg_sleep|seen VALUES'"

@@ -107,7 +107,6 @@ def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
 
 
 def query(url: str, sql: str) -> list[tuple[object, ...]]:
-
     async def run() -> list[tuple[object, ...]]:
         async with open_bridge(url) as bridge:
             return [tuple(row) for row in await bridge.pool.fetch(sql)]
