@@ -18,7 +18,7 @@ from tests.core.world import OUTCOMES, World, a_world
 
 
 class Destination(RuleBasedStateMachine):
-    """One destination, to which anything can happen."""
+    """One destination, to which anything can happen. At the end everything must drain."""
 
     world: World | None = None
 

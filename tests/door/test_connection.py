@@ -214,7 +214,7 @@ async def test_100_continue_is_said_once_the_head_was_accepted() -> None:
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
         await client.send(EVENT)
         assert (await client.response()).status == 202
-        # The client of a refused request can still send the body, so its connection closes.
+        # A refused request gets no 100. Its client can still send the body, so its connection closes.
         await client.send(post(b"/events", b"", None, expect, length=len(EVENT)))
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (401, "close")

@@ -160,7 +160,7 @@ async def test_garbage_frames_end_the_connection_alone() -> None:
         client = await house.connect()
         await client.send(PREFACE + b"\0\0\1\4\0\0\0\0\0x")  # settings of one byte
         await client.rest()
-        client = await house.connect()  # 16 MiB, which the door does not await
+        client = await house.connect()  # a frame of 16 MiB, which the door does not await
         await client.send(PREFACE + b"\xff" * 100_000)
         with contextlib.suppress(trio.BrokenResourceError):
             await client.rest()

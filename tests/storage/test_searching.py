@@ -124,8 +124,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of each customer. It would expect twenty soon in the order of
-    ids, and would read many rows."""
+    """The planner expects a hundred rows of each customer. It would expect to find the wanted twenty soon
+    in the order of ids, and would read many rows."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()
