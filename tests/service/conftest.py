@@ -27,7 +27,6 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def tenant(house: ServiceHouse) -> Tenant:
-    """A workspace."""
     return await house.tenant("acme")
 
 

@@ -32,14 +32,12 @@ class Credential:
     operator: bool = False  # a credential of the installation's first workspace
 
     def owns(self, owner: Owner) -> bool:
-        """Return True if this credential can see the owner's objects."""
         if self.place != owner.place:
             return False
         return self.customer is None or self.customer == owner.customer
 
 
 async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> list[Credential]:
-    """Return one caller for each kind of credential."""
     ada, staging, next_door = owners["ada"], owners["ada-in-staging"], owners["ada-next-door"]
     here, there = ada.tenant, next_door.tenant
     dev = Environment.DEVELOPMENT

@@ -1,9 +1,7 @@
 """A whole server within the test's process: the real composition, a real database, real sockets.
 
-It contains no fakes. Its answers are checked against the OpenAPI document, as in `tests.api.house`.
-One limit is higher than in production: the age at which the configuration counts as stale. On a busy
-machine the database takes seconds to confirm the configuration, and the server would refuse requests
-meanwhile.
+Every answer is checked against the OpenAPI document. The configuration counts as stale later than in
+production, because a busy machine's database takes seconds to confirm it.
 """
 
 import tempfile
@@ -50,12 +48,11 @@ class ServiceHouse:
         environment: Environment | None = Environment.DEVELOPMENT,
         **headers: str,
     ) -> Caller:
-        """Return a caller with a new key. If `environment` is None, the key is an MCP key."""
+        """Return a caller with a new key: an MCP key if `environment` is None."""
         made = await self.keys.create(tenant, scope, environment, "a test's")
         return self.caller_with(made.secret, **headers)
 
     def caller_with(self, secret: str | None, **headers: str) -> Caller:
-        """Return a caller with this credential, or without one."""
         return Caller(self, secret, headers)
 
     async def until(
@@ -80,7 +77,6 @@ class ServiceHouse:
 
 
 async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") -> Caller:
-    """Return a caller with a session of a customer's browser."""
     made = await api("POST", "/embed/sessions", {"customerExternalId": customer})
     return house.caller_with(made.json["token"])
 
@@ -96,7 +92,7 @@ async def destination(caller: Caller, url: str, types: list[str] | None = None, 
 
 
 async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
-    """Post an event; return its id."""
+    """Post an event and return its id."""
     told = await caller("POST", "/events", {"eventType": event_type, "payload": {}, **fields})
     assert told.status == 202, told.body
     return str(told.json["id"])
@@ -115,7 +111,6 @@ async def open_service(
 async def open_with(
     bridge: Bridge, box: SecretBox, within_s: float = HANGS_S, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
-    """Run a server with these master keys during the block."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         async with _open_service(bridge, within_s, box, {"data_dir": folder, **settings}) as house:
             yield house

@@ -10,7 +10,7 @@ from engine.schemas.compiled import SCHEMA_BYTES
 from tests.service.house import ServiceHouse
 from tests.service.owned import DEAD, Owner, Shelf
 
-WAITING = 200  # the number of deliveries that wait for one destination
+WAITING = 200  # deliveries that wait for one destination
 NAME = "n" * 256
 TEXT = "d" * 2_000
 PATTERNS = [f"{number:02}." + "*." * 18 + "a" for number in range(100)]
@@ -21,12 +21,11 @@ HEADERS = {f"x-{number}": "v" * 380 for number in range(20)}
 
 
 def all_delivered(page: Any) -> bool:
-    """Return True if a page is full and all its deliveries are DELIVERED."""
     return [each["status"] for each in page["items"]] == ["DELIVERED"] * 100
 
 
 class Largest:
-    """Creates the objects. Each object is for one request that changes it."""
+    """Creates an object for each request that changes it without a body."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house
@@ -75,7 +74,6 @@ class Largest:
         return ""
 
     async def _machine(self) -> str:
-        """The server's own machine, which runs all parts."""
         page = (await self._owner.api("GET", "/observability/nodes")).json
         return str(page["items"][0]["machine"])
 
@@ -84,7 +82,6 @@ class Largest:
         return f"large.{self._count}"
 
     async def _destination(self, *, path: str = DEAD, **more: Any) -> str:
-        """A destination with all optional fields, and deliveries that wait."""
         delivery = {"retrySchedule": [3600] * 20, "ordering": "KEY", "concurrency": 64}
         document = {"name": NAME, "description": TEXT, "headers": HEADERS, "delivery": delivery}
         made = await self._shelf.destination(self._owner, path, **(document | more))
@@ -94,7 +91,7 @@ class Largest:
         return made
 
     async def _disabled(self) -> str:
-        """A disabled destination. The request that enables it sends all waiting deliveries."""
+        """Enabling the destination sends all waiting deliveries."""
         made = await self._destination(path="/hook")
         answer = await self._owner.api("POST", f"/destinations/{made}/disable")
         assert answer.status == 200, answer.body
@@ -122,7 +119,6 @@ class Largest:
         return made
 
     async def _schema(self) -> str:
-        """A schema with the maximum number of fields, each with a description."""
         field = {"type": ["string", "null"], "maxLength": 100, "description": "d" * 400}
         fields = {f"field_{number}": field for number in range(SCHEMA_BYTES // 500)}
         document = {"type": "object", "properties": fields, "additionalProperties": False}
@@ -152,7 +148,6 @@ class Largest:
         return made
 
     async def _event(self) -> str:
-        """An event of the largest size, with a delivery."""
         destination = await self._shelf.destination(self._owner)
         event_type = self._next()
         await self._rule(destination, [event_type])
@@ -163,7 +158,6 @@ class Largest:
         return made
 
     async def _waiting(self) -> str:
-        """A delivery that waits for its next attempt. Many other deliveries wait for its destination."""
         return await self._failed([3600] * 20, "RETRYING")
 
     async def _dead(self) -> str:
@@ -186,7 +180,6 @@ class Largest:
         return str(found["items"][0]["id"])
 
     async def _replay(self) -> str:
-        """A job that replays named deliveries. Its destination is disabled."""
         destination = await self._destination(path="/hook")
         path = f"/destinations/{destination}/deliveries?limit=100"
         sent = (await self._house.until(self._owner.api, path, all_delivered))["items"]
@@ -203,7 +196,6 @@ class Largest:
         return await self._create("/api-keys", {"name": NAME, "scope": "read"})
 
     async def _customer(self) -> str:
-        """A customer with destinations and many events."""
         name = self._next()
         for _ in range(5):
             await self._destination(customerExternalId=name)

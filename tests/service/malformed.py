@@ -1,7 +1,7 @@
 """A table of malformed requests, each with the status, code and offending path of its answer.
 
-A row is a request line, a body, and `status code path`. `tests/service/test_malformed.py` supplies what
-a table's rows have in common. `{destination}` and similar names stand for ids that exist.
+A row is a request line, a body, and `status code path`. `{destination}` and similar names stand for ids
+that exist.
 """
 
 from typing import Any

@@ -53,8 +53,7 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Create an object, and return its representation. `own`: the object belongs only to this
-        owner."""
+        """Create an object and return it. `own`: the object belongs only to this owner."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json
@@ -103,7 +102,6 @@ class Shelf:
         }
 
     async def kept(self, owner: Owner, kind: str) -> str:
-        """Return the kept object of a kind. Every test can read it, but must not change it."""
         if (owner, kind) not in self._kept:
             self._kept[owner, kind] = await self.makers[kind](owner)
         return self._kept[owner, kind]
@@ -113,17 +111,14 @@ class Shelf:
         return str((await owner.made("/destinations", document))["id"])
 
     async def templated(self, owner: Owner) -> str:
-        """A destination that uses a template."""
         config = {"url": self._receiver.url(), "authorization": f"Bearer {owner.marker}"}
         document = {"name": owner.marker, "templateId": TEMPLATE, "config": config, **owner.tied}
         return str((await owner.made("/destinations", document))["id"])
 
     async def template(self, _: Owner) -> str:
-        """A template of the catalog, which all owners share."""
         return TEMPLATE
 
     async def machine(self, _: Owner) -> str:
-        """The machine that the server runs on, which belongs to no customer."""
         return gethostname()
 
     async def rule(self, owner: Owner, types: str | None = None, to: str | None = None) -> str:
@@ -165,12 +160,10 @@ class Shelf:
         return await self._sent(owner, await self.destination(owner))
 
     async def dead(self, owner: Owner) -> str:
-        """A delivery in the DLQ."""
         delivery = {"retrySchedule": [], "timeoutMs": 1000}
         return await self._sent(owner, await self.destination(owner, DEAD, delivery=delivery))
 
     async def waiting(self, owner: Owner) -> str:
-        """A delivery that waits for its next attempt."""
         delivery = {"retrySchedule": [3600], "timeoutMs": 1000}
         return await self._sent(
             owner, await self.destination(owner, DEAD, delivery=delivery), "RETRYING"
@@ -192,7 +185,6 @@ class Shelf:
         return str((await self._schema(owner))["id"])
 
     async def schema_type(self, owner: Owner) -> str:
-        """An event type with an active schema."""
         return str((await self._active_schema(owner))["eventType"])
 
     async def active_schema(self, owner: Owner) -> str:
@@ -236,8 +228,7 @@ class Shelf:
         return version
 
     async def _sent(self, owner: Owner, destination: str, *states: str) -> str:
-        """Return a delivery to a destination, once it has one of `states` (default: DELIVERED or
-        FAILED)."""
+        """Return a delivery once it has one of `states` (default: DELIVERED or FAILED)."""
         states = states or ("DELIVERED", "FAILED")
         event_type = f"sent.{self._next()}"
         await self.rule(owner, event_type, destination)

@@ -11,8 +11,6 @@ import trio
 
 @dataclass(frozen=True)
 class Received:
-    """One request."""
-
     path: str
     headers: dict[str, str]
     body: bytes
@@ -43,11 +41,10 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def of(self, path: str) -> list[Received]:
-        """Return the requests to a path, in order."""
         return [each for each in self.received if each.path == path]
 
     async def reaches(self, count: int, path: str | None = None) -> list[Received]:
-        """Wait for `count` requests (to `path`, if given), and return them."""
+        """Wait for `count` requests (to `path`, if given)."""
         while True:
             found = self.received if path is None else self.of(path)
             if len(found) >= count:
@@ -55,7 +52,6 @@ class Receiver:
             await self._grew.wait()
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer the requests of one connection until it ends."""
         data = b""
         try:
             while True:
@@ -93,7 +89,6 @@ class Receiver:
 
 @asynccontextmanager
 async def open_receiver() -> AsyncIterator[Receiver]:
-    """Run a receiver during the block."""
     receiver = Receiver()
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

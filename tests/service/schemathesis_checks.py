@@ -1,7 +1,6 @@
 """Additions to the document for Schemathesis: refusals of valid data that no schema can express.
 
-The built-in check requires that all data that fits the schemas is accepted. This check allows the
-refusals below, each identified by the place that the refusal names.
+The built-in check requires that all data that fits the schemas is accepted.
 """
 
 import re
@@ -62,7 +61,6 @@ BEYOND_SCHEMAS = [
 def valid_data_is_refused_only_for_what_schemas_cannot_say(
     ctx: CheckContext, response: Response, case: Case[Any]
 ) -> bool | None:
-    """Fail if valid data is refused for a reason that is not listed."""
     del ctx
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return None

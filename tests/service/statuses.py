@@ -80,8 +80,8 @@ class Case:
     """A request to an operation, with the expected status and code.
 
     `target` is its path, with `{name}` for the id of an existing object. By default it is the
-    operation's path with the ids of `NAMES`. `caller` names the sender. `until`: repeat the request
-    until the answer is the expected one, to use up a limit.
+    operation's path with the ids of `NAMES`. `until`: repeat the request until the answer is the
+    expected one, to use up a limit.
     """
 
     operation: str
@@ -584,14 +584,12 @@ def _too_large(route: Route) -> bytes:
 
 
 def all_cases() -> list[Case]:
-    """Return every case in the order of the requests: refusals, particular cases, successes."""
     general = [case for route in ROUTES for case in general_cases(route)]
     refusing = [case for case in general if case.status >= 400]
     return refusing + PARTICULAR + [case for case in general if case.status < 400]
 
 
 def specified() -> dict[str, set[int]]:
-    """Return the specification's statuses by operation."""
     found = {}
     for line in SPECIFIED.strip().splitlines():
         method, path, *statuses = line.split()
@@ -600,7 +598,6 @@ def specified() -> dict[str, set[int]]:
 
 
 def provoked() -> dict[str, set[int]]:
-    """Return the statuses that the cases provoke, by operation."""
     found: dict[str, set[int]] = {operation_of(route): set() for route in ROUTES}
     for case in all_cases():
         found[case.operation].add(case.status)
@@ -608,7 +605,6 @@ def provoked() -> dict[str, set[int]]:
 
 
 def table() -> str:
-    """Return the table as Markdown."""
     by_operation = provoked()
     columns = sorted(set().union(*by_operation.values()))
     lines = [

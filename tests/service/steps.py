@@ -1,7 +1,7 @@
 """A counter of the lines of Python that each step of the event loop runs.
 
-Seconds depend on the machine, but lines only on the input. A library's C call counts as one line. Its
-bound is in the table of library calls in docs/security.md.
+Seconds depend on the machine, but lines only on the input. A library's C call counts as one line. The
+table of library calls in docs/security.md has its bound.
 """
 
 import sys
@@ -23,13 +23,11 @@ class StepLines(trio.abc.Instrument):
         self._lines: dict[str, int] = {}
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Begin the count of a step (see `trio.abc.Instrument`)."""
         if task is not self._own:
             self._lines = {}
             sys.settrace(self._call)
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """End the count of a step."""
         sys.settrace(None)
         lines, self._lines = self._lines, {}
         total = sum(lines.values())
@@ -50,7 +48,6 @@ class StepLines(trio.abc.Instrument):
 
 @contextmanager
 def counted_steps() -> Iterator[StepLines]:
-    """Count the lines of all steps during the block."""
     counter = StepLines()
     trio.lowlevel.add_instrument(counter)
     try:

@@ -34,7 +34,6 @@ class Ended:
 
     @property
     def one(self) -> Any:
-        """The only JSON object on standard output."""
         (found,) = self.lines
         return found
 
@@ -81,7 +80,6 @@ class Terminal:
         return done
 
     async def ok(self, *words: str, **more: Any) -> Ended:
-        """Run a command that must succeed."""
         done = await self(*words, **more)
         assert done.code == 0, (words, done)
         return done
@@ -93,6 +91,5 @@ async def open_terminal(
     scope: Scope = Scope.MANAGE,
     environment: Environment | None = Environment.DEVELOPMENT,
 ) -> Terminal:
-    """Return a shell with a new key."""
     made = await house.keys.create(tenant, scope, environment, "a terminal's")
     return Terminal(house, made.secret)

@@ -42,7 +42,6 @@ async def told(api: Caller, made: str, query: str = "") -> dict[str, Any]:
 
 
 async def logged(api: Caller, made: str) -> Counter[str]:
-    """Count the outcomes that the delivery log's API reports."""
     counts: Counter[str] = Counter()
     page = (await api("GET", f"/destinations/{made}/deliveries?limit=100")).json
     assert page["nextCursor"] is None

@@ -85,7 +85,7 @@ class Crowd:
 
     async def fill(self) -> None:
         delivery = await self._shelf.kept(self._owner, "dlq")
-        # In one transaction, because the server can read the rows again at any time and must find them
+        # One transaction, because the server can read the rows again at any time and must find them
         # complete.
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table, texts in TEXTS.items():
@@ -96,7 +96,6 @@ class Crowd:
             await self._attempts(delivery)
 
     async def multiply(self) -> None:
-        """Copy a row of each table unchanged."""
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table in TEXTS:
                 if table != "api_keys":
@@ -121,7 +120,7 @@ class Crowd:
         )
 
     async def _copy(self, table: str) -> None:
-        """Copy one of the environment's rows many times, with ids that sort before its own."""
+        """Copies have ids that sort before the row's own id."""
         counted = COUNTED.get(table)
         more = "" if counted is None else f", '{counted}', (to_jsonb(r) ->> '{counted}')::int + n"
         await self._pool.fetch(
@@ -134,8 +133,7 @@ class Crowd:
         )
 
     async def _seal(self) -> None:
-        """Encrypt the first destination's secrets for each of its copies, because a secret is bound to
-        its row."""
+        """Encrypt the first destination's secrets for each copy, because a secret is bound to its row."""
         box = SecretBox([b"k" * 32])
         rows = await self._pool.fetch(
             "SELECT id::text, sealed FROM destinations WHERE environment = $1 ORDER BY id",
@@ -185,7 +183,7 @@ async def target_of(route: Route, shelf: Shelf, owner: Owner) -> str:
 
 
 async def worst(api: Caller, route: Route, path: str) -> list[Response]:
-    """Return a route's answers to the requests that make them largest. For lists, return all pages."""
+    """Return a route's largest answers. For lists, return all pages."""
     if "/analytics" in path:
         return [await api("GET", f"{path}?period=7d&granularity=minute")]
     if route.path == "/lookup":

@@ -23,8 +23,6 @@ EXEMPT = {
 
 
 class Stage:
-    """A server, a caller and a receiver, with makers of objects."""
-
     def __init__(self, house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
         self.house, self.api, self.receiver = house, api, receiver
 
@@ -53,7 +51,6 @@ class Stage:
         return await self.made("/transform-scripts", draft)
 
     async def dead(self) -> str:
-        """Return a delivery that is in the DLQ."""
         self.receiver.answer = lambda _: 500
         await destination(self.api, self.receiver.url(), delivery={"retrySchedule": []})
         event = await post(self.api)
@@ -64,7 +61,6 @@ class Stage:
         return str(page["items"][0]["id"])
 
     async def waiting(self) -> str:
-        """Return a delivery that waits for its next attempt."""
         self.receiver.answer = lambda _: 500
         made = await destination(
             self.api, self.receiver.url(), ["waits"], delivery={"retrySchedule": [3600]}

@@ -11,7 +11,7 @@ from tests.service.receiver import Receiver
 from tests.service.steps import counted_steps
 from tests.service.test_steps import MOST_LINES, fill
 
-ANSWER_BYTES = 16 * 1024  # the number of bytes of an answer that are kept
+ANSWER_BYTES = 16 * 1024  # bytes of an answer that are kept
 CHANGES = [route for route in ROUTES if route.method != "GET" and route.body is None]
 # Effects after the answer: the path to poll, and the condition that shows that the effect happened.
 CONSEQUENCES: dict[str, tuple[str, Callable[[Any], bool]]] = {

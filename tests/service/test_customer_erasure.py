@@ -13,7 +13,6 @@ from tests.service.test_erasure import FIELDS, SECRET, contents
 
 
 async def erased(house: ServiceHouse, api: Caller, customer: str) -> Any:
-    """Wait until a customer's erasure has ended, then return the customer."""
     return await house.until(
         api, f"/customers/{customer}", lambda found: found["erasure"]["finishedAt"] is not None
     )

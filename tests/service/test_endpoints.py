@@ -78,8 +78,6 @@ def test_the_table_is_current() -> None:
 
 
 class World:
-    """One object of each kind, and the callers."""
-
     def __init__(self, house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
         self.house = house
         self.api = api
@@ -220,7 +218,6 @@ class World:
         return str(answer.json["id"])
 
     def filled(self, value: Any) -> Any:
-        """Return a value of a case with ids in place of names."""
         if isinstance(value, str):
             for name, identifier in self.ids.items():
                 value = value.replace(f"{{{name}}}", identifier)
@@ -229,7 +226,6 @@ class World:
         return [self.filled(inner) for inner in value] if isinstance(value, list) else value
 
     async def ask(self, case: Case) -> Response:
-        """Send a case's request."""
         method, _, path = case.operation.partition(" ")
         target = case.target or path
         if not target.startswith("/"):
@@ -245,14 +241,12 @@ class World:
 
 
 def as_told(case: Case, answer: Response) -> bool:
-    """Return True if the answer is as the case expects."""
     code = answer.json.get("code", "") if answer.status >= 400 else ""
     return (answer.status, code) == (case.status, case.code)
 
 
 @asynccontextmanager
 async def open_world(bridge: Bridge, receiver: Receiver, folder: Path) -> AsyncIterator[World]:
-    """Open a service with one object of each kind."""
     plans = folder / "plans.toml"
     plans.write_text(PLANS)
 

@@ -22,7 +22,6 @@ async def erased(api: Caller, event: str) -> Any:
 
 
 async def contents(house: ServiceHouse) -> str:
-    """Return everything that the log's tables hold, as text."""
     found = []
     for table in ("events", "deliveries", "attempts", "files"):
         rows = await house.server.bridge.pool.fetch(f"SELECT * FROM {table}")

@@ -1,7 +1,4 @@
-"""The examples of the API reference: each runs with curl against a whole server, as the page shows it.
-
-Only the document's example ids are replaced, by those of existing objects.
-"""
+"""The examples of the API reference: each runs with curl against a whole server, as the page shows it."""
 
 import json
 import subprocess

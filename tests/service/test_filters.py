@@ -169,7 +169,7 @@ async def test_the_rules_with_a_filter_have_a_bound_of_patterns(
     assert (refused.status, refused.paths) == (400, ["filter"])
     # A customer's filters are counted apart.
     assert (await rule(api, adas, eventTypes=three, filter="true")).status == 201
-    assert (await rule(api, to, eventTypes=three)).status == 201  # no filter, so it does not count
+    assert (await rule(api, to, eventTypes=three)).status == 201
     assert (await rule(api, to, eventTypes=three[:2], filter="true")).status == 201
     path = f"/routing-rules/{first}"
     assert (await api("PATCH", path, {"eventTypes": [*three, "g"]})).paths == ["filter"]

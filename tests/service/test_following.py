@@ -45,7 +45,6 @@ async def interrupted(program: Program) -> int:
 
 
 async def printed(program: Program, condition: Callable[[list[Any]], bool]) -> list[Any]:
-    """Wait until the printed lines of JSON meet a condition, then return them."""
     with trio.fail_after(HANGS_S):
         while True:
             lines = [

@@ -81,7 +81,6 @@ class World:
         return await self.shelf.kept(owner, name)
 
     def strangers(self, owner: Owner) -> dict[str, Caller]:
-        """Return the callers for whom the owner's objects must not exist."""
         strangers = {
             each.name: each.api for each in self.owners.values() if each.place != owner.place
         }

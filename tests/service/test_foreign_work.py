@@ -1,7 +1,6 @@
 """Database work for foreign ids: it is the same as for ids that do not exist.
 
-The same statements read the same number of rows, so neither an answer nor its time reveals whether an
-object exists.
+Neither an answer nor its time reveals whether an object exists.
 """
 
 import re

@@ -19,7 +19,6 @@ def path_of(made: str) -> str:
 
 
 def has_nothing_left(told: Any) -> bool:
-    """Return True if no delivery waits or is in flight."""
     return bool(told["queue"]["pending"] + told["queue"]["inFlight"] == 0)
 
 

@@ -8,7 +8,6 @@ from tests.service.receiver import Receiver
 
 
 async def ids(api: Caller, query: str) -> list[str]:
-    """Return the ids in a list."""
     return [item["id"] for item in (await api("GET", f"/deliveries?{query}")).json["items"]]
 
 

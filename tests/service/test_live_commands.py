@@ -23,15 +23,12 @@ from tests.service.terminal import Terminal, open_terminal
 
 
 class Running:
-    """A running command, with its output."""
-
     def __init__(self, process: trio.Process, output: trio.abc.ReceiveStream) -> None:
         self.process = process
         self.printed = b""
         self._output = output
 
     async def until(self, told: Callable[[str], object]) -> str:
-        """Read until the output meets the condition, then return the output."""
         with trio.fail_after(HANGS_S):
             while not told(text := self.printed.decode("utf-8", "replace")):
                 piece = await self._output.receive_some()

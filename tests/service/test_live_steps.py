@@ -22,7 +22,7 @@ from tests.service.test_stream import listening
 from tests.service.worst import NOBODY, queries
 
 LIVE = 50_000
-AT_ONCE = 500  # the number of actors that are created between two steps of the loop
+AT_ONCE = 500  # actors created between two steps of the loop
 assert MOST_LINES < LIVE
 
 

@@ -44,7 +44,6 @@ async def loop(house: ServiceHouse, api: Caller, path: str, source: str | None) 
 
 
 async def ended(house: ServiceHouse, api: Caller, to: str) -> Any:
-    """Wait until a delivery of the loop has failed, then return it."""
     page = await house.until(
         api, f"/deliveries?destinationId={to}&status=FAILED", lambda page: page["items"]
     )

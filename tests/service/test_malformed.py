@@ -118,7 +118,6 @@ async def test_every_route_refuses_a_body_of_very_many_values(api: Caller) -> No
 
 
 async def _said_to(house: ServiceHouse, data: bytes) -> bytes:
-    """Return the whole answer to these bytes, until the server closes the connection."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     with trio.fail_after(WITHIN_S):

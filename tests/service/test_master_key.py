@@ -36,8 +36,6 @@ class KilledError(Exception):
 
 
 class Installation:
-    """A server with a key file, and the command for its keys."""
-
     def __init__(self, house: ServiceHouse, bridge: Bridge, file: KeyFile) -> None:
         self.house = house
         self.bridge = bridge
@@ -48,7 +46,7 @@ class Installation:
         return [key_id(key).hex() for key in self.file.again()]
 
     async def command(self, *words: str, **env: str | None) -> tuple[int, str]:
-        """Run `angarium master-key ...`. Its output must not contain a key."""
+        """Run `angarium master-key ...`, whose output must not contain a key."""
         given = environment(self.url, self.file.path.parent)
         del given["ANGARIUM_MASTER_KEY"]
         wanted = {"ANGARIUM_MASTER_KEY_FILE": str(self.file.path), **env}
@@ -104,14 +102,12 @@ async def opened(bridge: Bridge, folder: Path) -> AsyncIterator[Installation]:
 
 @pytest.fixture
 async def there(bridge: Bridge, tmp_path: Path) -> AsyncIterator[Installation]:
-    """An installation."""
     async with opened(bridge, tmp_path) as there:
         yield there
 
 
 @pytest.fixture
 async def house(there: Installation) -> ServiceHouse:
-    """The server of these tests."""
     return there.house
 
 
@@ -141,7 +137,6 @@ async def furnish(api: Caller, receiver: Receiver) -> tuple[str, list[str]]:
 
 
 async def delivered(api: Caller, receiver: Receiver, secrets: list[str]) -> None:
-    """Send an event, and check its signature and secret headers."""
     event = await post(api)
     while not (found := [each for each in receiver.of("/hook") if each.event == event]):
         await receiver.reaches(len(receiver.received) + 1)

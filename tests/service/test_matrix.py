@@ -122,7 +122,7 @@ def kind_of(route: Route) -> str | None:
 
 
 def expected(route: Route, who: Credential, owner: Owner | None) -> int:
-    """Return the expected status of a well-formed request, by its sender and the owner of its object."""
+    """Return the status of a well-formed request."""
     success = min(route.responses)
     if route.scopes is None:
         return success
@@ -154,8 +154,6 @@ def exists(route: Route, who: Credential, owner: Owner) -> bool:
 
 
 class Matrix:
-    """All cases against one server."""
-
     def __init__(self, house: ServiceHouse, shelf: Shelf, owners: dict[str, Owner]) -> None:
         self.house = house
         self.shelf = shelf
@@ -165,8 +163,6 @@ class Matrix:
         self._held: set[tuple[Named, int]] = set()
 
     async def run(self, route: Route, who: Credential, limiter: trio.CapacityLimiter) -> None:
-        """Send a route's requests as one credential, with an object of each owner if the route names
-        one."""
         named = kind_of(route) is not None or name_of(route) in NAMING
         async with limiter:
             for owner in self.owners.values() if named else [None]:
@@ -175,7 +171,6 @@ class Matrix:
                     return  # the answer is the same for each owner
 
     async def case(self, route: Route, who: Credential, owner: Owner | None) -> None:
-        """Try one case."""
         status = expected(route, who, owner)
         path, body = await self.request(route, who, owner, fresh=status < 300)
         answer = await who.caller(route.method, path, body, check=False)
@@ -229,7 +224,6 @@ class Matrix:
 
 
 def unknown_routes(shelf: Shelf) -> list[str]:
-    """Return the routes that this test cannot call."""
     unknown = []
     for route in ROUTES:
         kind = kind_of(route)

@@ -10,14 +10,12 @@ from tests.service.test_replay import all_settled, ended, start
 
 
 async def bare(api: Caller, receiver: Receiver, **more: Any) -> str:
-    """Create a destination without rules, and return its id."""
     made = await api("POST", "/destinations", {"name": "new", "url": receiver.url("/new"), **more})
     assert made.status == 201, made.body
     return str(made.json["id"])
 
 
 async def ruled(api: Caller, target: str, **rule: Any) -> None:
-    """Add a rule to a destination."""
     document = {"name": "r", "destinationId": target, "eventTypes": ["*"], **rule}
     assert (await api("POST", "/routing-rules", document)).status == 201
 

@@ -95,7 +95,6 @@ async def test_all_that_waits_is_cancelled_after_a_question(
 async def delivered(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **delivery: Any
 ) -> str:
-    """Return a destination with `count` delivered deliveries."""
     target = await destination(api, receiver.url(), delivery=delivery)
     for _ in range(count):
         event = await post(api, "order.created")

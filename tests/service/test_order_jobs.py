@@ -10,7 +10,6 @@ from tests.service.test_orders import LONG, waiting
 
 
 async def ended(house: ServiceHouse, api: Caller, verb: str, body: dict[str, Any]) -> Any:
-    """Start a job, and return it when it has ended."""
     made = await api("POST", f"/deliveries/{verb}", body)
     assert made.status == 201, made.body
     path = f"/replay-jobs/{made.json['id']}"

@@ -1,7 +1,4 @@
-"""The abilities of a workspace's customers: each field, and what customers cannot see.
-
-The matrix tests each route. These tests cover what a route alone does not show.
-"""
+"""The abilities of a workspace's customers: each field, and what customers cannot see."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +47,6 @@ def resolved(schema: Any) -> Any:
 
 
 def fields_of(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of an answer's fields."""
     schema = resolved(schema)
     for choice in schema.get("anyOf", []):
         yield from fields_of(choice, path)

@@ -40,7 +40,6 @@ async def all_settled(house: ServiceHouse, api: Caller, count: int) -> list[str]
 async def delivered(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **more: Any
 ) -> str:
-    """Create a destination with `count` delivered events, and return its id."""
     target = await destination(api, receiver.url(), **more)
     for n in range(count):
         await post(api, payload={"n": n})

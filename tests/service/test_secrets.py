@@ -36,7 +36,6 @@ GETS = (
 
 
 async def tell_a_story(house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
-    """Create secrets of every kind, and use them correctly and wrongly."""
     key = (await api("POST", "/api-keys", {"name": "k", "scope": "manage"})).json
     await api("POST", f"/api-keys/{key['id']}/rotate")
     token = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})

@@ -1,6 +1,6 @@
 """No step of the loop runs many lines, for any route and any amount of data.
 
-The worst inputs come from the route table, so a new route is covered immediately.
+The worst inputs come from the route table.
 """
 
 import re
@@ -32,7 +32,6 @@ RULES = 3_000  # rules that name the type of one event
 
 
 def fill(house: ServiceHouse, owner: Owner, destination: str, rule: str) -> None:
-    """Put many destinations with work, rules of one type, and environments with counts into memory."""
     server, number = house.server, owner.number
     models, directory = server.models, server.directory
     model, named = models.destinations[destination], models.rules[rule]
@@ -51,7 +50,6 @@ def fill(house: ServiceHouse, owner: Owner, destination: str, rule: str) -> None
 
 
 async def ask(house: ServiceHouse, owner: Owner, shelf: Shelf, route: Route) -> int:
-    """Send a route's worst requests, and return their number."""
     asked = 0
     if route.path == "/stream":
         key = owner.api._headers["Authorization"].removeprefix("Bearer ")

@@ -47,7 +47,6 @@ class Listener:
         return self.heard[topic].pop(0)
 
     async def ends(self) -> None:
-        """Read until the stream has ended properly."""
         with trio.fail_after(HANGS_S):
             while await self.chunk():
                 pass
@@ -55,7 +54,6 @@ class Listener:
 
 @asynccontextmanager
 async def listening(house: ServiceHouse, secret: str, query: str = "") -> AsyncIterator[Listener]:
-    """Open a stream during the block."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     async with stream:
         client = Client(stream)

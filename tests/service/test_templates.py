@@ -30,7 +30,6 @@ async def house(bridge: Bridge, receiver: Receiver) -> AsyncIterator[ServiceHous
 
 
 async def routed(api: Caller, template: str, config: Any, **more: Any) -> str:
-    """Create a destination of a template with a rule for all events, and return its id."""
     document = {"templateId": template, "name": "d", "config": config, **more}
     made = await api("POST", "/destinations", document)
     assert made.status == 201, made.body

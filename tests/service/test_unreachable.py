@@ -22,7 +22,6 @@ async def strict(bridge: Bridge) -> AsyncIterator[Caller]:
 
 
 def told(answer: Response, field: str, host: str) -> None:
-    """Check that an answer refuses a host and names the setting that allows its network."""
     assert (answer.status, answer.code) == (400, "invalid_request"), answer.body
     (detail,) = answer.json["details"]
     assert detail["path"] == field

@@ -14,8 +14,7 @@ NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 INSTANT = "2026-01-01T00:00:00Z"
 OBJECTS: list[dict[str, int]] = [{}] * (MAX_CONTAINERS - 10)
 VALUES = {str(number): 0 for number in range(MAX_VALUES - 300)}
-# The longest values of parameters whose schema has no bound. The test fails for a parameter that has
-# neither a bound nor a value here.
+# The longest values of parameters whose schema has no bound.
 NAMED = {
     "cursor": "A" * 200,
     "from": INSTANT,
@@ -58,8 +57,7 @@ def _pair(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[object]:
-    """Return the longest values of a parameter. Raises LookupError if neither the schema nor `NAMED`
-    gives one."""
+    """Raise LookupError if neither the schema nor `NAMED` gives a value."""
     for each in schema.get("anyOf", ()):
         if each.get("type") != "null":
             return _longest(name, each, whole)
@@ -86,8 +84,8 @@ def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[o
 
 
 def bodies(route: Route) -> Iterator[bytes]:
-    """Yield the bodies to try. They reach the bounds on members, containers and values, as a whole and as
-    the value of each field."""
+    """Yield bodies at the bounds on members, containers and values, as a whole and as the value of each
+    field."""
     if route.body is None:
         return
     yield orjson.dumps({str(number): {} for number in range(MAX_MEMBERS)})
