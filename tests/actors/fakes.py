@@ -73,13 +73,12 @@ class FakeStore:
     # --- what the intake writes
 
     def insert(self, deliveries: Iterable[Delivery]) -> None:
-        """Commit deliveries."""
         for delivery in deliveries:
             row = self.rows[delivery.id] = Row(copy_of(delivery))
             self.queues.setdefault(delivery.destination, []).append(row)
 
     def requeue(self, identifier: str, seq: int) -> Delivery:
-        """Take a delivery out of the DLQ, with a later seq and a fresh schedule. Return its row."""
+        """Take a delivery out of the DLQ, with a later seq and a fresh schedule."""
         row = self.rows[identifier]
         assert (row.status, row.dlq_status) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
         delivery = row.delivery = copy_of(row.delivery)
@@ -91,11 +90,9 @@ class FakeStore:
         return self._read(row)
 
     def of(self, destination: str) -> list[Row]:
-        """Return all rows of a destination, in seq order."""
         return self.queues.get(destination, [])
 
     def unsettled(self, destination: str) -> list[Row]:
-        """Return the rows of a destination that still wait."""
         return [row for row in self.of(destination) if row.status in WAITING]
 
     # --- SettleStore
@@ -140,12 +137,10 @@ class FakeStore:
     # --- BacklogStore
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return all backlog rows."""
         await self._answer("backlog")
         return list(self.backlog_rows.values())
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Return rows with a due retry."""
         await self._answer("due_destinations")
         due = [
             row
@@ -167,7 +162,6 @@ class FakeStore:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read waiting deliveries."""
         await self._answer("read_queue")
         taken: list[Delivery] = []
         skipped: dict[str, int] = {}
@@ -202,7 +196,6 @@ class FakeStore:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """Return RETRYING deliveries, earliest first."""
         await self._answer("read_due")
         due = [
             (row.next_attempt_at, row)
@@ -217,7 +210,6 @@ class FakeStore:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Return the lowest seq and the earliest due instant."""
         await self._answer("first_retry")
         rows = [row for row in self.of(destination) if row.status is DeliveryStatus.RETRYING]
         if not rows:
@@ -226,7 +218,6 @@ class FakeStore:
         return min(row.delivery.seq for row in rows), int(due * 1000)
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """Count waiting deliveries."""
         await self._answer("count_waiting")
         return sum(
             row.status is DeliveryStatus.RETRYING
@@ -235,7 +226,6 @@ class FakeStore:
         )
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """Return the highest seq of each class."""
         await self._answer("last_seqs")
         last: dict[int, int] = {}
         for row in self.of(destination):
@@ -243,7 +233,6 @@ class FakeStore:
         return last
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """Return the deliveries IN_DLQ."""
         await self._answer("read_dead")
         dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
         return [self._read(row) for row in dead[:limit]]
@@ -251,7 +240,6 @@ class FakeStore:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Return the waiting deliveries among the given ids."""
         await self._answer("read_named")
         return [
             self._read(row)
@@ -261,7 +249,6 @@ class FakeStore:
         ]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor."""
         await self._answer("read_snapshots")
         return [self.snapshots.get(destination) for _, destination in actors]
 
@@ -280,7 +267,6 @@ class FakeSender:
         self.behave: Callable[[Transmission], tuple[float, Outcome] | None] = lambda _: (0.01, OK)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt."""
         identifier = transmission.delivery.id
         assert identifier not in self.open, "a delivery is sent twice at once"
         assert transmission.number == transmission.delivery.attempt_count + 1
@@ -295,12 +281,11 @@ class FakeSender:
             self._timers.call_later(delay_s, lambda: self.answer(identifier, outcome))
 
     def forget(self, destination: str) -> None:
-        """Note that an actor leaves memory. It must have no attempts under way."""
+        """An actor that leaves memory must have no attempts under way."""
         assert destination not in self.whose.values()
         self.forgotten.append(destination)
 
     def answer(self, identifier: str, outcome: Outcome) -> None:
-        """End an attempt."""
         del self.whose[identifier]
         self.open.pop(identifier)(
             Outcome(
@@ -314,7 +299,6 @@ class FakeSender:
         )
 
     def payloads(self) -> list[bytes]:
-        """Return the payloads sent so far, in order."""
         return [transmission.delivery.event.payload for _, transmission in self.sent]
 
 
@@ -324,7 +308,6 @@ class Nudges(Wake):
     count = 0
 
     def set(self) -> None:
-        """Count a call."""
         self.count += 1
 
 
@@ -382,7 +365,6 @@ class World:
             self.change(gone.id, status=DestinationStatus.DISABLED)
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Start all tasks."""
         for run in (
             self.timers.run,
             self.recorder.run,
@@ -395,7 +377,6 @@ class World:
     # --- the control plane
 
     def destination(self, number: int = 1, **changes: object) -> str:
-        """Add a destination and return its id."""
         values: dict[str, object] = {
             "id": f"00000000-0000-7000-8000-{number:012x}",
             "environment": 1,
@@ -424,13 +405,13 @@ class World:
     def accept(
         self, destination: str, count: int = 1, *, told: bool = True, **fields: Any
     ) -> list[Delivery]:
-        """Commit `count` deliveries as one group, and tell the directory."""
+        """Commit `count` deliveries as one group."""
         deliveries = [self.delivery(destination, **fields) for _ in range(count)]
         self.commit(deliveries, told=told)
         return deliveries
 
     def commit(self, deliveries: list[Delivery], *, told: bool = True) -> None:
-        """Commit a group at once, and tell the directory."""
+        """Commit a group at once. If `told`, tell the directory."""
         self._write(deliveries, self._fresh(deliveries))
         if told:
             self.directory.arrived(deliveries)
@@ -474,8 +455,8 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Write what the intake's SQL statement writes: deliveries with their seqs, and backlog rows for
-        the `fresh` destinations, which have none."""
+        """Write what the intake's SQL statement writes: deliveries with their seqs, and backlog rows
+        for the `fresh` destinations, which have none."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -522,7 +503,7 @@ class World:
         )
 
     def forget(self) -> list[str]:
-        """Delete spare backlog rows, as the intake does between two groups. Return their destinations."""
+        """Delete spare backlog rows. Return their destinations."""
         rows = self.directory.take_forgettable()
         for _, destination in rows:
             self.store.backlog_rows.pop(destination, None)
@@ -545,11 +526,9 @@ class World:
                     assert row.low_seq <= min(pending)
 
     def statuses(self, destination: str) -> Counter[str]:
-        """Count the rows of a destination by status."""
         return Counter(row.status.name for row in self.store.of(destination))
 
     async def settled(self, destination: str | None = None, most_step_s: float = 1.0) -> None:
-        """Wait until nothing is unsettled."""
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
         # Nothing signals the last settlement; polling costs little in virtual time.
@@ -579,7 +558,6 @@ def copy_of(delivery: Delivery) -> Delivery:
 
 
 def failure(status: int = 500, retry_after_s: float | None = None) -> Outcome:
-    """Return a failed attempt's outcome."""
     category = {
         410: ErrorCategory.DESTINATION_GONE,
         429: ErrorCategory.RATE_LIMITED,

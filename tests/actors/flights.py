@@ -13,12 +13,10 @@ class Heard:
         self.flights: list[Flight] = []
 
     def attempt_ended(self, flight: Flight) -> None:
-        """Keep the flight."""
         self.flights.append(flight)
 
 
 def a_flight(delivery: str, environment: int = 1, actor: Departed | None = None) -> Flight:
-    """Return an attempt for a delivery with this id."""
     made = a_delivery(1)
     event = structs.replace(made.event, environment=environment)
     return Flight(actor or Heard(), structs.replace(made, id=delivery, event=event), 1)

@@ -22,11 +22,9 @@ class Actor:
         self.wakes = 0
 
     def wake(self) -> None:
-        """Note the call."""
         self.wakes += 1
 
     def turn(self) -> bool:
-        """Begin as many attempts as are allowed."""
         allowed = self.attempts.allowance(self)
         count = min(allowed, self.wants)
         for _ in range(count):
@@ -37,7 +35,6 @@ class Actor:
 
 
 def settle(actors: list[Actor]) -> None:
-    """Give turns until no actor asks for one."""
     while any(actor.wakes for actor in actors):
         for actor in actors:
             if actor.wakes:

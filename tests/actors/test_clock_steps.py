@@ -12,7 +12,6 @@ WAIT_S = 7200
 
 
 def set_clock(world: World, by_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the wall clock, and tell the directory."""
     world.clock.tell(world.waker.clock_stepped)
     told = world.clock.now() + by_s
     monkeypatch.setattr(world.clock, "_wall", lambda: told)

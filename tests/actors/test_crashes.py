@@ -55,7 +55,6 @@ class Brittle(DestinationMachine):
 
 
 def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
-    """Return a `Brittle` class with this trap."""
     return type("Broken", (Brittle,), {"trap": staticmethod(trap)})
 
 
@@ -81,7 +80,6 @@ def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
 
 
 def attempts_of(world: World, payload: bytes) -> int:
-    """Return how often a delivery was sent."""
     return world.sender.payloads().count(payload)
 
 

@@ -37,7 +37,6 @@ class Worker:
         self._log = log
 
     def turn(self) -> None:
-        """Do one piece of work."""
         self._log.append(self.name)
         self.left -= 1
         if self.breaks:
@@ -46,7 +45,6 @@ class Worker:
             self._dispatcher.enqueue(self)
 
     def crashed(self, error: Exception) -> None:
-        """Keep the error."""
         self.errors.append(error)
 
 

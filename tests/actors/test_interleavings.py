@@ -40,13 +40,11 @@ class Chaos:
         self.made = self.requeued = 0
 
     def trap(self, step: str, deliveries: Sequence[Delivery]) -> bool:
-        """Break a machine sometimes."""
         breaks = not self.calm and self.chance.random() < 0.003
         self.crashes += breaks
         return breaks
 
     def behave(self, sent: Transmission) -> tuple[float, object] | None:
-        """Answer an attempt."""
         if self.calm:
             return 0.01, OK
         outcome = self.chance.choice([OK, OK, OK, failure(), failure(), failure(503, 2.0)])
@@ -89,7 +87,6 @@ class Chaos:
         assert not world.errors
 
     async def step(self, world: World, nursery: trio.Nursery) -> None:
-        """Make one random change."""
         chance = self.chance
         name = chance.choice(list(self.destinations))
         match chance.randrange(14):
@@ -120,7 +117,6 @@ class Chaos:
         await trio.sleep(chance.choice([0, 0.001, 0.02, 0.3, 2.0]))
 
     async def drain(self, world: World) -> None:
-        """End all faults. Then every accepted delivery must be delivered."""
         self.calm = True
         self.store.away = False
         self.store.latency_s = 0.001

@@ -20,16 +20,13 @@ class Piece:
         self._log = log
 
     def wanted(self) -> bool:
-        """Return True: the read is always wanted."""
         return True
 
     async def read(self, store: BacklogStore) -> None:
-        """Begin, and wait until the test ends the read."""
         self._log.append(self.name)
         await self.end.wait()
 
     def failed(self) -> None:
-        """Fail the test: no read fails here."""
         raise AssertionError
 
 
@@ -41,13 +38,11 @@ class Bench:
         self.begun: list[str] = []
 
     def piece(self, name: str, workspace: str) -> Piece:
-        """Make a read."""
         return Piece(name, workspace, self.begun)
 
 
 @pytest.fixture
 async def bench(nursery: trio.Nursery) -> AsyncIterator[Bench]:
-    """Readers that run."""
     made = Bench()
     nursery.start_soon(made.readers.run)
     await trio.testing.wait_all_tasks_blocked()

@@ -19,11 +19,9 @@ class Actor:
         self.wakes = 0
 
     def wake(self) -> None:
-        """Note the call."""
         self.wakes += 1
 
     def turn(self) -> bool:
-        """Begin as many attempts as are allowed."""
         self.wakes = 0
         allowed = self.attempts.allowance(self)
         for _ in range(allowed):

@@ -26,7 +26,6 @@ class Store(FakeStore):
         self.rotten: set[str] = set()
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Answer once the store is open, or raise."""
         names = [name for _, name in actors]
         self.asked.append(names)
         if not self.open:
@@ -43,8 +42,6 @@ class Store(FakeStore):
 
 
 class SnapshotReading:
-    """An actor's question for its snapshot."""
-
     def __init__(self, name: str, workspace: str = "w") -> None:
         self.key = 1, name
         self.workspace = workspace
@@ -53,15 +50,12 @@ class SnapshotReading:
         self.failures = 0
 
     def wanted(self) -> bool:
-        """True until the actor has an answer or leaves."""
         return not (self.leaves or self.told or self.failures)
 
     def take_snapshot(self, snapshot: bytes | None) -> None:
-        """Keep the answer."""
         self.told.append(snapshot)
 
     def failed(self) -> None:
-        """Count a failure."""
         self.failures += 1
 
 
@@ -74,12 +68,10 @@ class Bench:
         self.scope = trio.CancelScope()
 
     async def run(self) -> None:
-        """Read until the scope ends."""
         with self.scope:
             await self.readers.run()
 
     def submit(self, names: Sequence[str], workspace: str = "w") -> list[SnapshotReading]:
-        """Ask for one snapshot per name."""
         made = [SnapshotReading(name, workspace) for name in names]
         for each in made:
             self.readers.submit_snapshot(each)
@@ -88,7 +80,6 @@ class Bench:
 
 @pytest.fixture
 async def bench(nursery: trio.Nursery) -> AsyncIterator[Bench]:
-    """Readers that run."""
     made = Bench()
     nursery.start_soon(made.run)
     await trio.testing.wait_all_tasks_blocked()
@@ -97,7 +88,6 @@ async def bench(nursery: trio.Nursery) -> AsyncIterator[Bench]:
 
 
 def names(count: int) -> list[str]:
-    """Return `count` names."""
     return [str(number) for number in range(count)]
 
 

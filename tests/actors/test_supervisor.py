@@ -19,8 +19,6 @@ class Journal:
         self.lines: list[str] = []
 
     def steady(self, name: str) -> Run:
-        """Return a child that runs until it is cancelled."""
-
         async def run() -> None:
             self.lines.append(f"{name} starts")
             try:
@@ -45,8 +43,6 @@ class Journal:
         return run
 
     def returning(self, name: str) -> Run:
-        """Return a child that returns at once."""
-
         async def run() -> None:
             self.lines.append(f"{name} starts")
 

@@ -34,7 +34,6 @@ async def at_rest(world: World, **changes: Any) -> str:
 
 
 def assert_at_rest(world: World, destination: str) -> None:
-    """Assert that no delivery waits, is in flight, or counts as held."""
     report = world.directory.health(destination)
     assert (report.pending, report.in_flight) == (0, 0)
     assert world.directory.memory.deliveries == 0

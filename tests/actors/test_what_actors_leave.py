@@ -16,7 +16,6 @@ PARTS = (DestinationActor, DestinationMachine, Backlog)
 
 
 def left() -> int:
-    """Return how many parts of actors exist."""
     return sum(isinstance(each, PARTS) for each in gc.get_objects())
 
 

@@ -19,7 +19,6 @@ async def house(bridge: Bridge) -> AsyncIterator[House]:
 
 @pytest.fixture
 async def tenant(house: House) -> Tenant:
-    """A workspace."""
     return await house.tenant("acme")
 
 

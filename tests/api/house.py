@@ -148,7 +148,6 @@ class Response:
 
 
 def template_of(path: str) -> str | None:
-    """Return the document's path that matches a request's path."""
     bare = path.partition("?")[0]
     templates = [
         template
@@ -159,7 +158,6 @@ def template_of(path: str) -> str | None:
 
 
 def hold_to_document(method: str, path: str, response: Response) -> None:
-    """Fail if an answer contradicts the document."""
     for name in ("x-request-id", *RATE_HEADERS):
         assert name in response.headers, f"{name} is missing"
     template = template_of(path)
@@ -278,8 +276,7 @@ class FakeLog:
 
 @dataclass
 class FakeDirectory:
-    """A fake directory of actors. It records configured destinations. A test sets `flying`: the
-    deliveries in flight."""
+    """Records configured destinations. A test sets `flying`: the deliveries in flight."""
 
     configured: list[Destination] = field(default_factory=list)
     flying: set[str] = field(default_factory=set)
@@ -312,7 +309,7 @@ class FakeDirectory:
 
 
 class FakeSender:
-    """A fake sender. Each attempt ends with `outcome`. If `outcome` is None, the test ends attempts."""
+    """Each attempt ends with `outcome`. If `outcome` is None, the test ends attempts."""
 
     def __init__(self) -> None:
         self.sent = Growing()  # pairs of a transmission and its `done`
@@ -650,7 +647,6 @@ class Caller:
 
 @asynccontextmanager
 async def open_house(bridge: Bridge, **options: Any) -> AsyncIterator[House]:
-    """Run a control plane during the block."""
     house = House(bridge, **options)
     with logged(house.issued):
         async with running(house):

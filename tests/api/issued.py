@@ -30,7 +30,6 @@ class Issued:
     lines: list[str] = field(default_factory=list)  # the log, before it hides secrets
 
     def credential(self, secret: str | None) -> None:
-        """Record a caller's credential."""
         if secret is not None and secret.startswith(PREFIXES) and len(secret) > 2 * SHORTEST:
             self.secrets.add(secret)
 
@@ -61,7 +60,6 @@ class Issued:
         assert found == [], f"{what} shows secrets: {found}"
 
     def search_logs(self) -> None:
-        """Fail if a line of the log contains a secret."""
         for line in self.lines:
             self.search("the log", line)
 

@@ -113,7 +113,6 @@ class Doors:
     async def compare_answers(
         self, method: str, target: str, fields: list[str], rest: str, version: str = "1.1"
     ) -> None:
-        """Send a request to both doors and compare the answers."""
         lines = [f"{method} {target} HTTP/{version}", "Host: localhost", *fields]
         if not any(field.startswith("X-Request-Id") for field in fields):
             lines.append("X-Request-Id: an-id")

@@ -4,11 +4,8 @@ import re
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for an event type pattern.
-
-    A `*` matches one segment between dots, and one or more segments at the end. `*` alone matches all
-    types except the service's own `angarium.` types.
-    """
+    """A `*` matches one segment between dots, and one or more segments at the end. `*` alone matches
+    all types except the service's own `angarium.` types."""
     if pattern == "*":
         return re.compile(r"(?!angarium\.).+")
     segments = [r"[^.]+" if part == "*" else re.escape(part) for part in pattern.split(".")]

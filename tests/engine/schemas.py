@@ -77,7 +77,6 @@ class Tally:
         self._validator = jsonschema_rs.Draft202012Validator(schema, keywords={"x-count": Count})
 
     def count(self, value: Any) -> int:
-        """Return the number of evaluations for one payload."""
         self.calls = 0
         self._validator.is_valid(value)
         return self.calls

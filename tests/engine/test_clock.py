@@ -17,7 +17,6 @@ class Wall:
         self.read_takes_s = 0.0
 
     def read(self) -> float:
-        """Return the time in seconds."""
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, MockClock)
         now = self.ahead_s + trio.current_time()

@@ -78,7 +78,6 @@ class QueueEntry:
 
 @asynccontextmanager
 async def running(store: FakeIntakeStore, destinations: FakeDestinations) -> AsyncIterator[Intake]:
-    """Run an intake during the block."""
     intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.run)

@@ -22,7 +22,6 @@ from tests.fuzz.dearest import counted
 
 
 def nested(depth: int) -> bytes:
-    """Return an object of `depth` nested containers."""
     return b'{"a":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
 
 

@@ -56,7 +56,6 @@ class Exporter:
 
 
 def attributes_of(span: Span) -> dict[str, str]:
-    """Return a span's attributes as texts."""
     return {each.key: each.value.string_value for each in span.attributes}
 
 
@@ -67,7 +66,6 @@ def queue_of(
 
 
 def end(queue: ExportQueue, count: int, workspace: str = "first") -> None:
-    """End `count` spans."""
     for _ in range(count):
         queue.put(EndedSpan("s", workspace, new_trace(), None, 1.0, 2.0, {"of": workspace}))
 
@@ -176,7 +174,7 @@ def test_workspaces_take_turns_in_the_queue() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
     end(queue, 1)
-    assert exporter.entered.wait(HANGS_S)  # with the first span, while the following spans wait
+    assert exporter.entered.wait(HANGS_S)
     end(queue, 10 * BATCH, workspace="first")
     end(queue, 3, workspace="second")
     exporter.gate.set()

@@ -65,7 +65,6 @@ MACROS = st.sampled_from(["all", "exists", "exists_one"])
 
 
 def expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return expressions that contain expressions."""
     return st.one_of(
         st.tuples(inner, relations, inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
         st.tuples(inner, st.sampled_from(["&&", "||"]), inner).map(lambda p: f"({' '.join(p)})"),

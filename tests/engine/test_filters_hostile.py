@@ -83,7 +83,6 @@ HOSTILE = {
 
 
 def calls_of(source: str) -> int:
-    """Return the number of calls in an evaluation."""
     facts = Facts({"payload": PAYLOAD, "eventType": "t"})
     compiled = compile_filter(source)
     calls = 0

@@ -13,8 +13,6 @@ Make = Callable[[Identity], str]
 
 
 class Wall:
-    """A wall clock that a test sets."""
-
     def __init__(self) -> None:
         self.ms = NOW_MS
 

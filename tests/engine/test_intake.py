@@ -478,7 +478,7 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
                 await trio.sleep(0.0039)
                 destinations.ended += 100
 
-        for _ in range(8):  # a busy group first
+        for _ in range(8):
             intake.submit(make([]))
         await trio.sleep(0.1)
         nursery.start_soon(work_off)

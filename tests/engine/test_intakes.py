@@ -80,12 +80,10 @@ class Both:
         self.fates: list[Fate] = []
 
     def submit(self, environment: int, events: int = 1) -> None:
-        """Submit events, and collect their fates."""
         self.intakes.submit(make(self.fates, events=events, environment=environment))
 
 
 def away(*, maybe_written: bool) -> StoreAwayError:
-    """Return the error of a store that cannot reach the database."""
     error = StoreAwayError("lost")
     error.maybe_written = maybe_written
     return error

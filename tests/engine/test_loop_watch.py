@@ -14,8 +14,6 @@ from engine.runtime.loop_watch import MARK, TASK_MARK, TELL_EVERY_S, LoopWatch
 
 
 class Clock:
-    """A clock that a test moves."""
-
     def __init__(self) -> None:
         self.at = 100.0
         self.used = 3.0

@@ -12,14 +12,12 @@ GROUP = 100
 
 
 def settled(name: str, body: bytes = b"") -> Settlement:
-    """Return the outcome of an attempt."""
     delivery = Delivery(name, Event("e", 1, "t", 0, b"{}"), "d", DeliveryClass.STANDARD)
     outcome = Outcome(0.0, 1, True, 200, body=body)
     return Settlement(delivery, DeliveryStatus.DELIVERED, Attempt(1, outcome, 1), 0)
 
 
 def names(taken: list[Waiting]) -> list[str]:
-    """Return the delivery names of the taken outcomes."""
     return [settlement.delivery.id for settlement, _ in taken]
 
 

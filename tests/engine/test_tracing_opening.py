@@ -108,7 +108,6 @@ def test_a_huge_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def exported_one() -> ExportStatistics:
-    """Export a span, and return the counts."""
     tracing = open_tracing(ON, "n", lambda: 1.0, lambda _: None)
     assert tracing is not None
     with request_span(tracing, None, EnvironmentModel(1, "w", Environment.DEVELOPMENT), "/files"):
