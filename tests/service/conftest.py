@@ -13,7 +13,6 @@ from tests.service.receiver import Receiver, open_receiver
 
 @pytest.fixture
 async def house(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
-    """A server on a fresh database."""
     async with open_service(bridge) as house:
         yield house
 
@@ -38,5 +37,4 @@ async def api(house: ServiceHouse, tenant: Tenant) -> Caller:
 
 @pytest.fixture
 async def neighbour(house: ServiceHouse) -> Caller:
-    """A caller of another workspace."""
     return await house.caller(await house.tenant("neighbour"))

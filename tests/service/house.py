@@ -34,7 +34,7 @@ class ServiceHouse:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.door = server.door
-        self.streams: list[trio.SocketStream] = []  # the connections of this server's callers
+        self.streams: list[trio.SocketStream] = []
         self.issued = Issued()
         self.keys = KeyCommands(server.tables.tenants, server.tables.keys, server.writer)
 
@@ -70,7 +70,6 @@ class ServiceHouse:
                 pause_s = min(pause_s * 1.5, RARELY_S)
 
     async def settled(self, caller: Caller, delivery: str) -> Any:
-        """Wait until a delivery is in a final state; return its detail."""
         return await self.until(
             caller, f"/deliveries/{delivery}", lambda found: found["status"] in FINISHED
         )
@@ -82,7 +81,7 @@ async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") ->
 
 
 async def destination(caller: Caller, url: str, types: list[str] | None = None, **more: Any) -> str:
-    """Create a destination with a rule for `types` (default: all types), and return its id."""
+    """Create a destination with a rule for `types` (default: all types)."""
     made = await caller("POST", "/destinations", {"name": "a test's", "url": url, **more})
     assert made.status == 201, made.body
     rule = {"name": "r", "destinationId": made.json["id"], "eventTypes": types or ["*"]}
@@ -92,7 +91,6 @@ async def destination(caller: Caller, url: str, types: list[str] | None = None, 
 
 
 async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
-    """Post an event and return its id."""
     told = await caller("POST", "/events", {"eventType": event_type, "payload": {}, **fields})
     assert told.status == 202, told.body
     return str(told.json["id"])
@@ -102,7 +100,6 @@ async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
 async def open_service(
     bridge: Bridge, within_s: float = HANGS_S, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
-    """Run a server on a test's database during the block."""
     async with open_with(bridge, SecretBox([b"k" * 32]), within_s, **settings) as house:
         yield house
 

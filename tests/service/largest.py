@@ -61,7 +61,6 @@ class Largest:
 
     @property
     def names(self) -> set[str]:
-        """The names of the routes that have an object."""
         return set(self._made)
 
     async def path(self, route: Route) -> str:

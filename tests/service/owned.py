@@ -36,7 +36,6 @@ class Owner:
 
     @property
     def place(self) -> tuple[str, Environment]:
-        """The workspace and the environment, unique in the installation."""
         return self.tenant.workspace.id, self.environment
 
     @property
@@ -145,14 +144,12 @@ class Shelf:
         return str((await owner.made("/files", document))["id"])
 
     async def customer(self, owner: Owner) -> str:
-        """A customer that no other test uses."""
         name = f"customer {self._next()} of {owner.name}"
         session = await owner.api("POST", "/embed/sessions", {"customerExternalId": name})
         assert session.status == 201
         return name.replace(" ", "%20")
 
     async def token(self, owner: Owner) -> str:
-        """The token of a file's signed URL."""
         file = await self.kept(owner, "files")
         return self._house.server.carrying.urls.url(owner.number, file).rpartition("/")[2]
 
@@ -199,7 +196,6 @@ class Shelf:
         return str((await owner.made("/transform-scripts", document))["id"])
 
     async def live_script(self, owner: Owner) -> str:
-        """The published script of a destination that has no other script."""
         script = await self.script(owner, await self.destination(owner))
         assert (await owner.api("POST", f"/transform-scripts/{script}/publish")).status == 200
         return script
@@ -250,7 +246,6 @@ def _are(items: list[dict[str, Any]], states: tuple[str, ...]) -> bool:
 
 
 async def open_owners(house: ServiceHouse) -> dict[str, Owner]:
-    """Return all kinds of owners: two customers, no customer, and namesakes in other places."""
     acme, neighbour = await house.tenant("acme"), await house.tenant("neighbour")
     owners = {}
     for name, tenant, environment, customer in (

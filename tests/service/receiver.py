@@ -21,7 +21,6 @@ class Received:
 
     @property
     def event(self) -> str:
-        """The event's id."""
         return self.headers["webhook-id"]
 
 

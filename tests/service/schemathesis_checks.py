@@ -20,7 +20,7 @@ BEYOND_SCHEMAS = [
         r"must be a whole number",
     ),  # in JSON Schema 60.0 is a whole number, but the API takes no fraction
     (r"url", r".*"),  # the host, port and path of a URL
-    (r"authentication\.tokenUrl", r".*"),  # the same
+    (r"authentication\.tokenUrl", r".*"),
     # The content of the PEM, and that the certificate and the key are a pair.
     (r"authentication\.(certificate|privateKey)", r".*"),
     (r"authentication\..*", r"is the mask, but no value is stored: .*|the URL changes: .*"),

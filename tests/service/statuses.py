@@ -503,7 +503,6 @@ RACES = {
 
 
 def operation_of(route: Route) -> str:
-    """Return a route in the specification's notation."""
     return f"{route.method} {route.path}"
 
 

@@ -29,7 +29,6 @@ class Ended:
 
     @property
     def lines(self) -> list[Any]:
-        """The lines of standard output, parsed as JSON."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property

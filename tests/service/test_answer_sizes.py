@@ -17,7 +17,7 @@ from tests.service.receiver import Receiver
 MOST = 2 << 20
 STREAMED = {"/files/{id}/content", "/downloads/{token}"}  # they send 64 KiB at a time
 NAME = "\x01" * 256  # each character takes six bytes in JSON
-COPIES = 120  # copies of each row: more than fit in a page
+COPIES = 120  # more than fit in a page
 ATTEMPTS = 300
 EVENT_TEXTS = ("type", "source", "customer", "correlation_id", "request_id", "idempotency_key")
 # The worst row of each table that the API, a receiver or a script can create: text of control

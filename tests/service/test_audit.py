@@ -74,7 +74,6 @@ class Stage:
         return str(page["items"][0]["id"])
 
     async def job(self) -> str:
-        """Return a replay job that waits for its destination to be enabled."""
         self.receiver.answer = lambda _: 204
         made = await destination(self.api, self.receiver.url(), ["job.one"])
         event = await post(self.api, "job.one")

@@ -20,7 +20,6 @@ NOWHERE = "0197a000-0000-7000-8000-000000000000"
 
 @pytest.fixture
 async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
-    """A shell whose key has full access to DEVELOPMENT."""
     return await open_terminal(house, tenant)
 
 

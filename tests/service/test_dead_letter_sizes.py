@@ -27,5 +27,5 @@ async def test_dead_letters_are_counted_by_environment(
     assert list(scrape.dead_letters) == [(labels, 1)]
     monkeypatch.setattr(dead_letters, "MOST", 0)
     await counted.count()
-    # The environment has labels of its own by now.
+    # The environment now has its own labels.
     assert list(scrape.dead_letters) == [(labels, 0)]

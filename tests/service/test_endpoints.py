@@ -32,7 +32,6 @@ from tests.service.statuses import (
     table,
 )
 
-# One plan with a single request a minute, and one with a single destination and a single rule.
 PLANS = """
 [plans.free]
 control_per_minute = 1

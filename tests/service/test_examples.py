@@ -32,7 +32,6 @@ FIRST_LINE = "-N -D - "
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the document's operations: method, path and description."""
     return [
         (method, path, operation)
         for path, methods in DOCUMENT["paths"].items()
@@ -41,7 +40,6 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def example(world: World, method: str, path: str, operation: dict[str, Any]) -> str:
-    """Return an operation's example as a command that prints the answer's status."""
     shown = path
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":

@@ -59,7 +59,7 @@ FILTERS = {
 
 
 class World:
-    """Owners with an object of each kind, and the callers who must not see other owners' objects."""
+    """Owners with an object of each kind, and callers."""
 
     def __init__(self, house: ServiceHouse, receiver: Receiver, owners: dict[str, Owner]) -> None:
         self.house = house
@@ -125,7 +125,7 @@ async def test_what_a_body_names_of_anothers_does_not_exist(world: World) -> Non
                 if owner.marker in found.body.decode():
                     wrong.append(f"{kind} of {owner.name} as {name}: shows {found.body!r}")
             mine = await owner.api("POST", path, bodies(named)[kind][1], check=False)
-            assert mine.status < 300, (kind, mine.body)  # the object exists for its owner
+            assert mine.status < 300, (kind, mine.body)
     assert wrong == [], "\n".join(wrong)
     assert tried > 40
 

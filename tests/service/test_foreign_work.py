@@ -28,7 +28,7 @@ WITHOUT = {"destination-templates", "schemas/types", "downloads", "observability
 
 
 class Watched:
-    """The statements of all connections, which can be queried by an id among their arguments."""
+    """The statements of all connections, found by an id among their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._seen: list[tuple[str, tuple[Any, ...], int]] = []

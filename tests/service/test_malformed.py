@@ -34,8 +34,6 @@ AT_LEAST = 150
 
 
 class Book:
-    """Sends the table's requests, and records unexpected answers."""
-
     def __init__(self, api: Caller, ids: dict[str, str]) -> None:
         self._api = api
         self._ids = ids
@@ -132,7 +130,6 @@ async def _said_to(house: ServiceHouse, data: bytes) -> bytes:
 
 
 def heads(said: bytes) -> int:
-    """Return the number of answers in the bytes."""
     return len(re.findall(rb"HTTP/1\.1 \d{3} ", said))
 
 

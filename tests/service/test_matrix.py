@@ -23,7 +23,7 @@ from tests.service.house import ServiceHouse, open_service
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
 from tests.service.receiver import Receiver
 
-AT_ONCE = 2  # the number of callers at once: fewer than the limit of simultaneous script tests
+AT_ONCE = 2  # fewer than the limit of simultaneous script tests
 EVENT = {"eventType": "of.nobody", "payload": {}}
 SOURCE = "function transform(event) { return event; }"
 Named = tuple[str, str]  # a route: its method and path
@@ -93,7 +93,6 @@ STATES = {
     ("POST", "/schemas/{id}/deprecate"): "active schemas",
     ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
 }
-# Required queries.
 QUERIES: dict[Named, Callable[[Credential], str]] = {
     ("GET", "/observability/throughput"): lambda who: (
         "" if who.place is None else f"?environment={who.place[1].name}"
@@ -116,7 +115,6 @@ def name_of(route: Route) -> Named:
 
 
 def kind_of(route: Route) -> str | None:
-    """Return the kind of object that a route's path names."""
     before, brace, _ = route.path.partition("/{")
     return before.removeprefix("/") if brace else None
 
@@ -210,7 +208,6 @@ class Matrix:
         return path, body
 
     def search(self, case: str, who: Credential, answer: Response, path: str, body: Any) -> None:
-        """Search an answer for other owners' contents."""
         sent = path + orjson.dumps(body).decode()
         text = answer.body.decode()
         for owner in self.owners.values():
@@ -298,8 +295,7 @@ WRITTEN = """
 
 
 async def test_a_customer_does_what_the_workspace_allows_and_no_more(matrix: Matrix) -> None:
-    """Each write without its ability returns 403 and writes nothing. With the ability it works as
-    before."""
+    """Each write without its ability returns 403 and writes nothing."""
     ada = matrix.owners["ada"]
     pool = matrix.house.server.bridge.pool
     callers = await open_credentials(matrix.house, matrix.owners)

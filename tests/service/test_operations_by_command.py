@@ -21,7 +21,6 @@ NO_RETRIES: dict[str, Any] = {"retrySchedule": []}
 
 @pytest.fixture
 async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
-    """A shell whose key has full access to DEVELOPMENT."""
     return await open_terminal(house, tenant)
 
 

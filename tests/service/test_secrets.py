@@ -106,7 +106,6 @@ async def test_no_table_holds_a_secret_in_clear(
 async def test_the_lines_of_all_libraries_show_no_secret_at_the_level_of_debugging(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
-    """Run the story again, with the server's log handler for the lines of all libraries."""
     written = io.StringIO()
     logs.configure("json", "debug", written)
     await tell_a_story(house, api, receiver)

@@ -22,8 +22,6 @@ NEVER: dict[str, list[int]] = {"retrySchedule": []}
 
 
 class Listener:
-    """One stream, read event by event."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
         self.status = 0
@@ -37,7 +35,7 @@ class Listener:
         return data
 
     async def hears(self, topic: str) -> Any:
-        """Return the data of a topic's next event. Each event is returned once."""
+        """Return the data of a topic's next event, each event once."""
         with trio.fail_after(HANGS_S):
             while not self.heard[topic]:
                 for told in (await self.chunk()).decode().split("\n\n")[:-1]:

@@ -41,7 +41,6 @@ async def published(api: Caller, target: str, body: str = "return event;") -> st
 
 
 async def delivery_of(house: ServiceHouse, api: Caller, event: str) -> Any:
-    """Return the detail of an event's only delivery, once it has ended."""
     found = await house.until(api, f"/events/{event}/deliveries", lambda page: page["items"])
     return await house.settled(api, found["items"][0]["id"])
 
