@@ -405,13 +405,12 @@ class World:
     def accept(
         self, destination: str, count: int = 1, *, told: bool = True, **fields: Any
     ) -> list[Delivery]:
-        """Commit `count` deliveries as one group."""
         deliveries = [self.delivery(destination, **fields) for _ in range(count)]
         self.commit(deliveries, told=told)
         return deliveries
 
     def commit(self, deliveries: list[Delivery], *, told: bool = True) -> None:
-        """Commit a group at once. If `told`, tell the directory."""
+        """Commit a group at once."""
         self._write(deliveries, self._fresh(deliveries))
         if told:
             self.directory.arrived(deliveries)
@@ -455,8 +454,7 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Write what the intake's SQL statement writes: deliveries with their seqs, and backlog rows
-        for the `fresh` destinations, which have none."""
+        """Write what the intake's SQL statement writes. The `fresh` destinations have no backlog rows."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -482,7 +480,7 @@ class World:
         customer: str | None = None,
         payload: bytes | None = None,
     ) -> Delivery:
-        """Make a delivery. Its payload is a rising number, unless given."""
+        """Make a delivery, by default with a rising number as its payload."""
         number, self.made = self.made, self.made + 1
         stamp = f"{int(self.clock.now() * 1000):012x}"
         event = Event(

@@ -262,7 +262,6 @@ def test_the_cap_is_used_up_and_never_exceeded(limit: int) -> None:
 
 
 def crowd(attempts: Attempts, workspace: str, destinations: int, each: int = 2) -> list[Actor]:
-    """Let destinations of a workspace begin as many attempts as they may."""
     actors = [Actor(attempts, each, workspace) for _ in range(destinations)]
     for actor in actors:
         actor.wake()

@@ -460,7 +460,6 @@ async def test_an_activation_while_the_store_is_away_takes_place_when_it_is_back
 
 
 def fill(world: World, destinations: int, each: int) -> list[str]:
-    """Commit deliveries without telling the directory. A later `recover` finds them."""
     names = [world.destination(number) for number in range(1, destinations + 1)]
     for name in names:
         world.accept(name, each, told=False)

@@ -14,7 +14,6 @@ MIB = 1024 * 1024
 
 
 def filled(memory: Memory, workspace: str, size: int) -> int:
-    """Add deliveries of a workspace until memory is full for it. Return their number."""
     count = 0
     while not memory.full(workspace):
         memory.changed(workspace, 1, size)

@@ -60,8 +60,6 @@ class SnapshotReading:
 
 
 class Bench:
-    """The readers at work on a `Store`."""
-
     def __init__(self) -> None:
         self.store = Store()
         self.readers = Readers(self.store)

@@ -12,7 +12,6 @@ from tests.api.house import Caller, House, open_house
 
 @pytest.fixture
 async def house(bridge: Bridge) -> AsyncIterator[House]:
-    """A control plane on a fresh database."""
     async with open_house(bridge) as house:
         yield house
 
@@ -30,17 +29,14 @@ async def api(house: House, tenant: Tenant) -> Caller:
 
 @pytest.fixture
 async def reader(house: House, tenant: Tenant) -> Caller:
-    """A caller that can only read."""
     return await house.caller(await house.key(tenant, Scope.READ))
 
 
 @pytest.fixture
 async def neighbour(house: House) -> Caller:
-    """A caller of another workspace."""
     return await house.caller(await house.key(await house.tenant("neighbour")))
 
 
 @pytest.fixture
 async def staging(house: House, tenant: Tenant) -> Caller:
-    """A caller of another environment of the same workspace."""
     return await house.caller(await house.key(tenant, environment=Environment.STAGING))

@@ -55,7 +55,6 @@ class Issued:
             self._learn(secret)
 
     def search(self, what: str, text: str, but: frozenset[str] | set[str] = frozenset()) -> None:
-        """Fail if a text contains a secret."""
         found = [secret[:12] for secret in self.secrets - but if secret in text]
         assert found == [], f"{what} shows secrets: {found}"
 

@@ -155,7 +155,6 @@ async def doors(house: House, plain: FrontDoor) -> Doors:
 
 @pytest.fixture
 async def credentials(house: House, tenant: Tenant) -> dict[str, list[str]]:
-    """Return header fields by the kind of credential."""
     number = house.models.environment_of(tenant.workspace.id, Environment.DEVELOPMENT)
     assert number is not None
     token = house.tokens.sign(

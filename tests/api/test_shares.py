@@ -115,7 +115,6 @@ async def test_who_goes_away_while_it_waits_leaves_its_place_to_the_next() -> No
 
 
 async def worked(share: WorkspaceShare, seconds: float, began: list[float]) -> None:
-    """Act as a request of this duration."""
     async with share.place("w"):
         began.append(trio.current_time())
         await trio.sleep(seconds)

@@ -26,9 +26,9 @@ async def test_a_loop_in_which_everybody_sleeps_rests() -> None:
 async def test_the_part_is_that_of_the_time_since_the_last_look(mock_clock: MockClock) -> None:
     idleness = Idleness()
     with idleness.running():
-        mock_clock.jump(3)  # the loop is busy
+        mock_clock.jump(3)
         idleness.before_io_wait(9)
-        mock_clock.jump(1)  # the loop is idle
+        mock_clock.jump(1)
         idleness.after_io_wait(9)
         assert idleness.part() == 0.25
         mock_clock.jump(1)

@@ -58,8 +58,7 @@ def make(
     digest: bytes = b"x",
     environment: int = 1,
 ) -> Submission:
-    """Return a submission of `events` events, each with a delivery to `to`. It appends its fate to
-    `fates`."""
+    """Return a submission that appends its fate to `fates`."""
     made = [
         Event(IDENTITY.event(), environment, "t", 0, b"{}", idempotency_key=key, customer="c1")
         for _ in range(events)

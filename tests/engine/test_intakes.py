@@ -336,7 +336,7 @@ async def test_who_waits_for_what_nobody_knows_the_fate_of_is_told_so_and_nobody
         await wait_all_tasks_blocked()
         assert both.fates[-1].refusal is None
         await trio.sleep(10)
-        assert both.fates[-1].refusal is None  # the batch is accepted eventually
+        assert both.fates[-1].refusal is None
         both.submit(1)
         await wait_all_tasks_blocked()
     assert [fate.refusal for fate in both.fates].count(None) == 4

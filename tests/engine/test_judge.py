@@ -310,7 +310,7 @@ async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
         used_s = place.used_s
         for _ in range(4):
             place.post("in turn", 1, "dear", items=[1])
-        # The looks, without a slice.
+        # Four looks at the clock, and no slice.
         assert place.used_s == pytest.approx(used_s + 4 * place.tick_s)
         await trio.sleep(1)
         assert [reply.code for name, reply in place.replies if name == "in turn"].count(

@@ -21,15 +21,11 @@ EVENT = b'{"eventType":"e","payload":{},"idempotencyKey":"k%d"}'
 
 
 class Refusing:
-    """A schema that refuses every payload."""
-
     def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
         raise Refusal("schema_violation", "payload: no")
 
 
 class Reader:
-    """Holds every look-up until `go` is set."""
-
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
         self.asked: list[list[str]] = []

@@ -24,7 +24,7 @@ async def test_others_have_their_turn_after_a_slice_and_not_before() -> None:
             now += SLICE_S / 100
             await breaks.when_due()
         assert turns == begun
-        for _ in range(10):  # expensive rows
+        for _ in range(10):
             now += SLICE_S * 1.5
             await breaks.when_due()
         assert turns >= begun + 10 - 1

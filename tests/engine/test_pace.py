@@ -147,7 +147,7 @@ async def test_light_environments_are_written_meanwhile_and_the_bound_stays(
                 break
             waiting.clear()
             written += 1
-            await trio.sleep(0.009)  # the commit, of which the last ends after the wait
+            await trio.sleep(0.009)  # the last commit ends after the wait
         nursery.cancel_scope.cancel()
     assert written > 1
     assert LEAST_EVENTS < pace.most_events < GROUP

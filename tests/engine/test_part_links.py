@@ -61,7 +61,6 @@ async def machine(
 
 
 def certificate() -> tuple[ssl.SSLContext, bytes]:
-    """Return a server's TLS context, and the digest of its certificate."""
     issued = trustme.CA().issue_cert("example.test")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued.configure_cert(context)

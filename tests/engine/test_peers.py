@@ -118,7 +118,6 @@ async def test_silent_strangers_do_not_keep_a_server_out(monkeypatch: pytest.Mon
 async def accepting_links(
     end_soon: EndSoon = lambda _: None,
 ) -> AsyncIterator[tuple[int, trio.MemoryReceiveChannel[tuple[socket.socket, tuple[str, int]]]]]:
-    """Accept links. Yields the port, and the channel of adopted connections."""
     send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](2)
     with trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:

@@ -42,7 +42,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class FakeStore:
-    """A store in memory: jobs, their legs and originals, and the enqueued chunks in order."""
+    """A store of jobs in memory."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, ReplayJob] = {}
@@ -595,7 +595,7 @@ async def test_long_steps_of_one_environments_jobs_leave_others_three_times_thei
     assert took[1] <= 50 / (1 + STEP_REST) + 1
     assert took[2] >= 25
     assert steps[theirs] >= 5_000
-    assert {steps[each] for each in mine} <= {2, 3}  # each job in its turn
+    assert {steps[each] for each in mine} <= {2, 3}
 
 
 async def test_a_cancelled_job_is_let_go(place: Place, autojump_clock: MockClock) -> None:

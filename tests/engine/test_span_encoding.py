@@ -25,8 +25,6 @@ TEXTS = {"": "", "long": "x" * 20_000, "ü": "Zürich 雪", "b" * 300: "b" * 127
 
 @dataclass
 class Sent:
-    """The requests that an export sent."""
-
     requests: list[bytes] = field(default_factory=list)
 
     def send(self, request: bytes) -> bool:

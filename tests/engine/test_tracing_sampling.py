@@ -48,8 +48,6 @@ class Calls:
 
 
 class Ingest:
-    """Takes requests and does nothing."""
-
     def submit(
         self,
         environment: EnvironmentModel,

@@ -164,7 +164,7 @@ async def test_the_next_attempt_uses_what_was_published(
     receiver.hold = trio.Event()
     target = await destination(api, receiver.url())
     before = await post(api)
-    await receiver.reaches(1)  # the attempt is under way
+    await receiver.reaches(1)
     await published(api, target, "return {n: 1};")
     event = await post(api)
     await receiver.reaches(2)
