@@ -303,8 +303,6 @@ class FakeSender:
 
 
 class Nudges(Wake):
-    """Counts the calls."""
-
     count = 0
 
     def set(self) -> None:

@@ -1,5 +1,4 @@
-"""Crashes: each hits only one actor, which continues from snapshot and store. A delivery that repeats a
-crash is quarantined."""
+"""Crashes: each hits only one actor, which continues from snapshot and store."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

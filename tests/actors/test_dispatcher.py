@@ -1,5 +1,4 @@
-"""The dispatcher's turns: fair between actors and workspaces, and bounded in time. An error in a turn
-affects only its actor."""
+"""The dispatcher's turns: fair between actors and workspaces, and bounded in time."""
 
 import trio
 

@@ -1,5 +1,4 @@
-"""The table of an actor's states is complete. An event that the table calls impossible stops the
-actor."""
+"""The table of an actor's states is complete."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The limit on a workspace's attempts that wait for scripts. Actors past the limit continue in turn."""
+"""The limit on a workspace's attempts that wait for scripts."""
 
 from engine.actors.attempts import Attempts
 from engine.actors.script_limit import MOST, ScriptLimit

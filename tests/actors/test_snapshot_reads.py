@@ -15,8 +15,7 @@ from tests.actors.test_readers import Piece
 
 
 class Store(FakeStore):
-    """A store that answers each actor with the actor's name. It can be closed. Rows in `rotten` cannot be
-    read."""
+    """A store that answers each actor with the actor's name. Rows in `rotten` cannot be read."""
 
     def __init__(self) -> None:
         super().__init__()

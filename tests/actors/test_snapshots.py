@@ -33,8 +33,6 @@ class Store:
 
 
 class Nothing:
-    """A directory without actors."""
-
     def known(self, environment: int) -> list[str]:
         return []
 

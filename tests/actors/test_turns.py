@@ -18,7 +18,7 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def settled_turns(world: World, destination: str, count: int, each: int = 1) -> int:
-    """Accept `each` deliveries, `count` times. Return how many turns they took."""
+    """Return the number of turns for `count` groups of `each` deliveries."""
     before = world.directory.dispatcher.statistics().turns
     for _ in range(count):
         world.accept(destination, each)

@@ -1,4 +1,4 @@
-"""Fixtures of the control plane: a `House` (a whole control plane), a tenant in it, and callers."""
+"""Fixtures of the control plane: a `House`, a tenant in it, and callers."""
 
 from collections.abc import AsyncIterator
 

@@ -574,8 +574,6 @@ class House:
 
 
 class Door(Protocol):
-    """A door with an address."""
-
     @property
     def address(self) -> tuple[str, int]: ...
 

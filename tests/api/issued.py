@@ -1,7 +1,4 @@
-"""The secrets that a control plane gave out or received, and a search for them in answers and logs.
-
-Each answer is searched on arrival, and the logs when the control plane has ended.
-"""
+"""The secrets that a control plane gave out or received, and a search for them in answers and logs."""
 
 import json
 import traceback

@@ -14,7 +14,7 @@ KEYS = st.integers(0, 4)
 
 
 class Comparison(RuleBasedStateMachine):
-    """Compares the fair queue with a slow model: each key's items, and the time of its last turn."""
+    """Compares the fair queue with a slow model."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -113,7 +113,6 @@ def of_filter(source: str, payload: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return True if two values are equal and have the same types at every level."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):

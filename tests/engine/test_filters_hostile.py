@@ -38,7 +38,6 @@ PAYLOAD: dict[str, Any] = {
 
 
 def filled(part: str, between: str = " && ") -> str:
-    """Return a part, repeated as often as fits in a filter."""
     return between.join([part] * ((SOURCE_BYTES + len(between)) // (len(part) + len(between))))
 
 

@@ -1,4 +1,4 @@
-"""Ids are monotonic, even if the clock is set back. Once the clock has caught up, ids follow it again."""
+"""Ids are monotonic, even if the clock is set back."""
 
 from collections.abc import Callable
 

@@ -272,8 +272,7 @@ async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivere
 
 
 class LockedStore(FakeIntakeStore):
-    """A store whose lock wait times out after 100 ms, until it is `free`. `fault` is the error that it
-    raises."""
+    """A store whose lock wait ends with `fault` after 100 ms, until it is `free`."""
 
     def __init__(self, fault: type[StoreError]) -> None:
         super().__init__()

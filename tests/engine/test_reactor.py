@@ -27,8 +27,6 @@ from tests.patience import HANGS_S
 
 
 class Handler:
-    """Reads and records the data."""
-
     def __init__(self, reactor: Reactor, sock: socket.socket) -> None:
         self.sock = sock
         self.reactor = reactor

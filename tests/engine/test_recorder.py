@@ -99,8 +99,6 @@ async def test_settlements_are_written_in_order_and_their_owners_told(
 
 
 class Clocked(Owner):
-    """Records when an outcome became durable."""
-
     def __init__(self) -> None:
         super().__init__()
         self.at: list[float] = []

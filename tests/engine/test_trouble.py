@@ -22,8 +22,6 @@ from engine.recording.trouble import DESTINATIONS, LINES, SINGLY, SUM_S, Trouble
 
 
 class Announced:
-    """Records what is announced after the log."""
-
     def __init__(self) -> None:
         self.types: list[str] = []
         self.payloads: list[Mapping[str, Any]] = []

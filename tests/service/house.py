@@ -131,8 +131,7 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # The first reload must end before the tests create keys directly in the database. It
-                    # could discard them.
+                    # The first reload could discard keys that tests create directly in the database.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

@@ -64,7 +64,6 @@ class Largest:
         return set(self._made)
 
     async def path(self, route: Route) -> str:
-        """Create an object, and return the path that changes it."""
         made = await self._made[route.name]()
         before, brace, after = route.path.partition("{")
         return before + made + after.partition("}")[2] if brace else route.path

@@ -21,10 +21,7 @@ TEMPLATE = "webhook"
 
 @dataclass(eq=False)
 class Owner:
-    """A customer's account, or the objects without a customer, in one environment.
-
-    `api` has full access to the environment.
-    """
+    """A customer's account, or the objects without a customer, in one environment."""
 
     name: str
     tenant: Tenant

@@ -43,7 +43,6 @@ class Receiver:
         return [each for each in self.received if each.path == path]
 
     async def reaches(self, count: int, path: str | None = None) -> list[Received]:
-        """Wait for `count` requests (to `path`, if given)."""
         while True:
             found = self.received if path is None else self.of(path)
             if len(found) >= count:

@@ -1,5 +1,4 @@
-"""A runner of `angarium` commands within the test's process, against its server, as a shell would run
-them."""
+"""A runner of `angarium` commands within the test's process, against its server."""
 
 import json
 import sys
@@ -21,8 +20,6 @@ from tests.service.house import ServiceHouse
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
-
     code: int
     out: str
     err: str
@@ -39,8 +36,7 @@ class Ended:
 
 @contextmanager
 def server_logs_apart() -> Iterator[None]:
-    """Write the server's log to standard error, so that it does not mix with a command's standard
-    output."""
+    """Keep the server's log out of a command's standard output."""
     usual = structlog.get_config()["logger_factory"]
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:

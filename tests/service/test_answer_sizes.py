@@ -1,5 +1,4 @@
-"""Every GET answer is at most 2 MiB, whatever rows exist. A page that ends early has a cursor for the
-rest."""
+"""Every GET answer is at most 2 MiB, whatever rows exist."""
 
 from typing import Any
 
@@ -183,7 +182,6 @@ async def target_of(route: Route, shelf: Shelf, owner: Owner) -> str:
 
 
 async def worst(api: Caller, route: Route, path: str) -> list[Response]:
-    """Return a route's largest answers. For lists, return all pages."""
     if "/analytics" in path:
         return [await api("GET", f"{path}?period=7d&granularity=minute")]
     if route.path == "/lookup":

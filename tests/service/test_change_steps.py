@@ -13,7 +13,7 @@ from tests.service.test_steps import MOST_LINES, fill
 
 ANSWER_BYTES = 16 * 1024  # bytes of an answer that are kept
 CHANGES = [route for route in ROUTES if route.method != "GET" and route.body is None]
-# Effects after the answer: the path to poll, and the condition that shows that the effect happened.
+# Effects after the answer: the path to poll, and the condition that shows the effect.
 CONSEQUENCES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "enableDestination": ("/deliveries?limit=100", all_delivered),
     "eraseCustomer": ("", lambda customer: customer["erasure"]["finishedAt"] is not None),

@@ -99,7 +99,6 @@ def cors_of(answer: Response) -> dict[str, str]:
 
 
 def assert_readable(answer: Response, origin: str) -> None:
-    """Fail unless pages of `origin`, and no other pages, can read the answer."""
     headers = cors_of(answer)
     assert headers.pop("access-control-allow-origin") == origin
     assert headers.pop("vary") == "origin"

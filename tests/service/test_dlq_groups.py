@@ -14,7 +14,7 @@ STATUSES = {"e.one": 500, "e.two": 404}
 
 
 async def dead_of_two_causes(house: ServiceHouse, api: Caller, receiver: Receiver) -> str:
-    """Let five deliveries to one destination die: three with status 500, two with 404."""
+    """Let three deliveries die with status 500, and two with 404."""
     receiver.answer = lambda request: STATUSES[request.json["type"]]
     target = await destination(api, receiver.url(), ["e.*"], delivery={"retrySchedule": []})
     for number, event_type in enumerate(("e.one", "e.two", "e.one", "e.two", "e.one"), 1):

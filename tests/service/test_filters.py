@@ -179,8 +179,7 @@ async def test_the_rules_with_a_filter_have_a_bound_of_patterns(
 async def test_nobody_waits_while_a_rule_is_compared_with_many_filters(
     api: Caller, neighbour: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The comparison of a rule with many filters must not block the queue of commands: other workspaces
-    can change rules meanwhile."""
+    """The comparison of a rule with many filters must not block the queue of commands."""
     begun, go_on = trio.Event(), trio.Event()
 
     def compared(_new: Any, _others: Any, _most: int, pause: Callable[[], None]) -> bool:

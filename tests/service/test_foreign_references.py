@@ -1,7 +1,6 @@
 """Foreign objects in a body, a filter or a cursor: for the caller they do not exist.
 
-The answer is the same as for an id that never existed, apart from the id itself. (The matrix tests
-paths.)
+The answer is the same as for an id that never existed, apart from the id itself.
 """
 
 from typing import Any

@@ -27,7 +27,6 @@ assert MOST_LINES < LIVE
 
 
 async def bring_to_life(house: ServiceHouse, destination: str) -> None:
-    """Copy a destination many times, each copy with a running actor."""
     models, directory = house.server.models, house.server.directory
     model = models.destinations[destination]
     for index in range(LIVE):

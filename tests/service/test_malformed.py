@@ -69,7 +69,7 @@ def _names(answer: Response, path: str | None) -> bool:
 
 
 def syntax_path(route: Route) -> str:
-    """Return a route's path with ids that do not exist, because the body is validated before the ids."""
+    """Return a route's path with unknown ids, because the body is validated before the ids."""
     line = f"{route.method} {route.path}"
     for name in ("id", "deliveryId", "destinationId"):
         line = line.replace(f"{{{name}}}", NOBODY)

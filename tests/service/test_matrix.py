@@ -1,6 +1,6 @@
 """Every route x credential x owner: the status is as the route declares, and no answer leaks.
 
-The cases come from the route table. A route that the matrix cannot call fails by name.
+A route that the matrix cannot call fails by name.
 """
 
 import re

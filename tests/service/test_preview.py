@@ -182,8 +182,6 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     neighbour: Caller,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A preview that must look at 5,000 patterns takes many steps of the loop, and the caller is
-    charged for it."""
     to = await a_destination(api, HOOK)
     number = tenant.environments[0].number
     patterns = dearest(5_000)

@@ -1,7 +1,7 @@
 """Issued secrets: none of them is in another answer, in the log or in any table.
 
-Every house searches its answers and its log for the secrets that it issued (`tests.api.issued`). This
-story creates, uses, rotates and misuses secrets of every kind, then searches the tables as well.
+Every house searches its answers and its log for the secrets that it issued (`tests.api.issued`). These
+tests search the tables as well.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""A start reads the configuration once and serves when it is confirmed. Reloads read only what is new."""
+"""A start reads the configuration once and serves when it is confirmed."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence

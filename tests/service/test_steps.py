@@ -1,7 +1,4 @@
-"""No step of the loop runs many lines, for any route and any amount of data.
-
-The worst inputs come from the route table.
-"""
+"""No step of the loop runs many lines, for any route and any amount of data."""
 
 import re
 from uuid import UUID
