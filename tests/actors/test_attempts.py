@@ -116,7 +116,7 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
     busy, idle, waiting = Actor(attempts, 2), Actor(attempts, 1), Actor(attempts, 1)
     for actor in (busy, idle, waiting):
         actor.turn()
-    busy.wants = idle.wants = 0  # they have nothing more to send
+    busy.wants = idle.wants = 0
     attempts.ended(WORKSPACE)
     assert (busy.wakes, idle.wakes, waiting.wakes) == (1, 0, 0)
     busy.turn()
@@ -216,7 +216,7 @@ def test_an_actor_that_waits_or_holds_a_place_has_no_whole_turn() -> None:
     assert attempts.allowance(waiting) == 0
     assert attempts.allowance(other) == TURN_SENDS
     congestion.now.clear()
-    attempts.pass_on()  # the actor is granted a place
+    attempts.pass_on()
     assert (waiting.wakes, attempts.waiting) == (1, 0)
     assert 0 < attempts.allowance(waiting) < TURN_SENDS
     waiting.turn()

@@ -51,7 +51,7 @@ def test_trouble_is_known_while_there_is_no_actor() -> None:
     assert snapshots.troubled(ENVIRONMENT + 1) == {}
     assert snapshots.of("open") == OPEN  # although it is no longer recent
     snapshots.take("open")
-    snapshots.keep("failing", ENVIRONMENT, WELL)  # it has recovered
+    snapshots.keep("failing", ENVIRONMENT, WELL)
     assert snapshots.troubled(ENVIRONMENT) == {}
 
 

@@ -152,7 +152,7 @@ def test_keys_of_a_fair_queue_are_served_in_turn() -> None:
     for number in range(4):
         queue.add("greedy", number)
     queue.add("other", 9)
-    queue.add("greedy", 0)  # it already waits and keeps its place
+    queue.add("greedy", 0)
     queue.leave("greedy", 1)
     queue.leave("nobody", 1)
     assert len(queue) == 4

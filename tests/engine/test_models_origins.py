@@ -15,7 +15,7 @@ def test_an_origin_is_listed_until_the_last_workspace_takes_it_off() -> None:
     steps: list[tuple[str, tuple[str, ...], list[str]]] = [
         ("one", (A,), [A]),
         ("two", (A, B), [A, B]),
-        ("one", (A,), [A, B]),  # no change
+        ("one", (A,), [A, B]),
         ("one", (), [A, B]),
         ("two", (B,), [B]),
         ("two", (), []),

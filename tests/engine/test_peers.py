@@ -194,7 +194,7 @@ async def outlived(
                 relay.aim(node, f"127.0.0.1:{port}")
                 client = await trio.open_tcp_stream(*listener.getsockname()[:2])
                 sock, _ = await adopted.receive()
-                standby.cancel_scope.cancel()  # the standby has taken over
+                standby.cancel_scope.cancel()
             yield relay, client, trio.SocketStream(trio.socket.from_stdlib_socket(sock))
             server_end.cancel_scope.cancel()
 

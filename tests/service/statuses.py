@@ -165,8 +165,8 @@ TARGETS = {
 # Request headers for partial and conditional answers, by status.
 ASKING = {206: {"Range": "bytes=0-0"}, 304: {"If-None-Match": "*"}}
 
-# The body and headers that provoke one status of an operation.
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+# The body and headers that provoke one status of an operation.
 OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     ("POST /mcp", 202): {"body": {"jsonrpc": "2.0", "method": "notifications/initialized"}},
     ("POST /mcp", 400): {"body": PING, "headers": {"MCP-Protocol-Version": "1999-12-31"}},

@@ -96,7 +96,7 @@ async def test_windows_are_forgotten_with_their_minute(house: ServiceHouse, tena
     following = admission.admit(head, frozenset(Scope), ingestion=False).allowance
     assert admission.windows == 1
     assert (following.reset, following.remaining) == (first.reset + 60, following.limit - 1)
-    now[0] -= 3_600  # the clock is set back
+    now[0] -= 3_600
     earlier = admission.admit(head, frozenset(Scope), ingestion=False).allowance
     assert earlier.reset == now[0] + 60
 

@@ -96,7 +96,6 @@ async def test_no_table_holds_a_secret_in_clear(
     for table in tables:
         for row in await bridge.pool.fetch(f"SELECT t::text AS row FROM {table} t"):
             for secret in raw:
-                # Search for texts unchanged, and for bytes as hexadecimal.
                 assert secret.hex() not in row["row"], table
                 assert secret.decode("latin-1") not in row["row"], table
             plain += HEADERS["X-Plain"].encode().hex() in row["row"]

@@ -63,7 +63,7 @@ async def test_versions_are_made_published_rolled_back_and_removed(
     assert live["status"] == "PUBLISHED"
     assert live["publishedAt"] >= live["createdAt"]
     assert (await api("GET", f"/destinations/{target}")).json["transformVersion"] == 1
-    assert (await api("POST", f"{path}/publish")).json == live  # it is already live
+    assert (await api("POST", f"{path}/publish")).json == live
     assert (await api("DELETE", path)).code == "conflict"
     second = await published(api, target)
     found = (await api("GET", f"/destinations/{target}/transform-scripts")).json["items"]
