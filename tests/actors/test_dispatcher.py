@@ -7,8 +7,6 @@ from tests.core.making import a_destination
 
 
 class Ticking:
-    """A clock that each turn moves ahead."""
-
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -17,8 +15,6 @@ class Ticking:
 
 
 class Worker:
-    """An actor that asks for turns until its work is done."""
-
     def __init__(
         self,
         name: str,

@@ -36,7 +36,6 @@ class Store(FakeStore):
         return [name.encode() for name in names]
 
     def answer(self) -> None:
-        """Let one waiting statement continue."""
         self.lot.unpark()
 
 

@@ -13,8 +13,6 @@ Run = Callable[..., Awaitable[object]]
 
 
 class Journal:
-    """The acts of children, in order."""
-
     def __init__(self) -> None:
         self.lines: list[str] = []
 

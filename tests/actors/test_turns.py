@@ -132,8 +132,6 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
     broken: list[str] = []
 
     class Brittle(DestinationMachine):
-        """A `DestinationMachine` that fails at the first commit."""
-
         def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
             if not broken:
                 broken.append(self.config.id)
@@ -154,8 +152,6 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
 
 
 class Brittle(DestinationMachine):
-    """A `DestinationMachine` that fails once, at the outcome of the fragile event."""
-
     broke = False
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:

@@ -99,7 +99,6 @@ async def test_a_small_environment_is_looked_at_as_a_whole_each_time(
 
 
 async def heard(live: Live, topics: list[Topic], sights: Counting, count: int) -> list[bytes]:
-    """Follow topics until the stream has sent `count` pieces."""
     audience = Audience(1, None, None, None, reveals=True)
     async with aclosing(live.follow("w", audience, sights, topics, lambda: False)) as pieces:
         return [await anext(pieces) for _ in range(count)]

@@ -53,8 +53,6 @@ class Source:
 
 
 class Routes:
-    """A route for uploads and a route for downloads."""
-
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.source = Source(b"")

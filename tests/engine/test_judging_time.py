@@ -37,8 +37,6 @@ class Clock:
 
 
 class Slow:
-    """A schema whose check takes a given time."""
-
     def __init__(self, clock: Clock, takes_s: float) -> None:
         self.clock, self.takes_s, self.checked = clock, takes_s, 0
 

@@ -19,8 +19,6 @@ def away(*, maybe_written: bool = True) -> StoreAwayError:
 
 
 class Store:
-    """Raises the errors of its script, then answers."""
-
     def __init__(self, *script: StoreError) -> None:
         self.script = list(script)
         self.told: list[bool] = []

@@ -46,8 +46,6 @@ class Work:
 
 
 class Rests(Idleness):
-    """A loop that is idle for this share of the time."""
-
     def __init__(self, part: float) -> None:
         super().__init__()
         self._part = part
@@ -60,7 +58,6 @@ BUSY, RESTS = 0.1, 0.5
 
 
 def light() -> Submission:
-    """Return an event of an environment without load."""
     event = Event("e", 2, "t", 0, b"{}")
     return Submission([event], [], [], 1, lambda _: None)
 

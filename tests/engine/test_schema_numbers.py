@@ -97,7 +97,6 @@ def test_text_beside_a_run_of_digits_holds_no_long_number() -> None:
 
 
 def steps_of(schema: Any, payload: bytes) -> int:
-    """Return the number of times that the check offers to give way."""
     paused = 0
 
     def pause() -> None:

@@ -107,8 +107,6 @@ def assert_readable(answer: Response, origin: str) -> None:
 
 
 class Pages:
-    """Two workspaces, each with an allowed origin, a key and a session."""
-
     def __init__(self, house: ServiceHouse, api: Caller, neighbour: Caller) -> None:
         self.house, self.api, self.neighbour = house, api, neighbour
         self.key = api._headers["Authorization"].removeprefix("Bearer ")

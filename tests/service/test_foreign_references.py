@@ -99,7 +99,6 @@ async def world(bridge: Bridge, receiver: Receiver) -> Any:
 
 
 def told(answer: Response, named: str) -> tuple[int, str]:
-    """Return an answer's status and text without the parts that vary."""
     text = answer.body.decode()
     document = answer.json
     if isinstance(document, dict):

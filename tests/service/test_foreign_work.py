@@ -52,7 +52,6 @@ class Watched:
         monkeypatch.setattr(Connection, name, watched)
 
     def work_on(self, identifier: str) -> Work:
-        """Return the statements about an id since the last call."""
         seen, self._seen = self._seen, []
         return [
             (" ".join(sql.split()), rows)

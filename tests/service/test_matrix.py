@@ -120,7 +120,6 @@ def kind_of(route: Route) -> str | None:
 
 
 def expected(route: Route, who: Credential, owner: Owner | None) -> int:
-    """Return the status of a well-formed request."""
     success = min(route.responses)
     if route.scopes is None:
         return success
@@ -243,7 +242,6 @@ def unknown_routes(shelf: Shelf) -> list[str]:
 
 
 def names_something(route: Route) -> bool:
-    """Return True if a field of the body holds an id."""
     if route.body is None:
         return False
     return b'"uuid"' in orjson.dumps(route.body.model_json_schema())

@@ -28,7 +28,6 @@ class Listener:
         self.heard: dict[str, list[Any]] = defaultdict(list)
 
     async def chunk(self) -> bytes:
-        """Return the next chunk of the answer, empty at its end."""
         size = int(await self._client.until(b"\r\n"), 16)
         data = await self._client.exactly(size)
         await self._client.exactly(2)
