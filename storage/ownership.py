@@ -78,7 +78,7 @@ _STRIP_SHARDS = """
     UPDATE shard_leases SET process = $3::uuid, epoch = $2::bigint
     WHERE process = ANY($1::uuid[]) AND NOT shard = ANY($4::smallint[])
 """
-# Ends the intake's and the settle sessions that hold locks on the two tables.
+# Ends the sessions of intake and settle connections that hold locks on `processes` or `shard_leases`.
 _END_HOLDERS = """
     SELECT pg_terminate_backend(activity.pid, 5000)
     FROM pg_stat_activity AS activity
@@ -201,7 +201,7 @@ class Ownership:
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
             holders = [row[0] for row in found if row[0] != self.process]
-            # These locks wait for every statement that holds one of these rows FOR SHARE.
+            # These two statements wait for every statement that holds one of the rows FOR SHARE.
             await upkeep.fetch(
                 "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
             )
@@ -216,8 +216,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # A standby's row (epoch < 0) gives no right to write and stays: its node can be registering
-            # with it just now (`storage.nodes.membership`).
+            # The row of a standby (a waiting server) has an epoch below 0 and stays. It gives no right to
+            # write. The standby can be writing its row of `nodes`, which refers to this row.
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )

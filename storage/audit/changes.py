@@ -23,8 +23,8 @@ CHANNEL = "angarium_changes"
 # The SQL call that announces a written row. `{kind}` and `{id}` are SQL expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # between two checks of the connection
-# The same while a caller of `catch_up` waits. Without a pause, a flood of unknown credentials would keep
-# PostgreSQL busy with checks.
+# The time between two checks while a caller of `catch_up` waits. Without a pause, a flood of unknown
+# credentials would keep PostgreSQL busy with checks.
 HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper

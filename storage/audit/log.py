@@ -104,7 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# The few entries of a workspace without an environment: one stream (see `storage.log.walk`) reads them.
+# The few entries of a workspace that name no environment. One stream (see `storage.log.walk`) reads them.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d

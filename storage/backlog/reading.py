@@ -26,8 +26,8 @@ BACKLOG = Profile(
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # Only plans along a queue's index. A plan that sorts suits a small table: once the table has
-        # grown, it reads 300,000 rows to return 100.
+        # Only plans along a queue's index. PostgreSQL would choose a plan that sorts while the table is
+        # small. Once the table has grown, such a plan reads 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -37,8 +37,8 @@ BACKLOG = Profile(
     },
 )
 
-# One for each of `engine.actors.readers`. The plans of a connection name every partition and take
-# megabytes.
+# One connection for each reader (`engine.actors.readers`). The plans of a connection name every partition
+# and take megabytes.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]

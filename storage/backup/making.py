@@ -1,7 +1,8 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before and
-after that. None is missed: each is stored before a row names it, and kept for days after its last row.
+after that. No content is missed: it is stored before a row names it, and kept for days after the last
+such row is deleted.
 """
 
 import fcntl
@@ -214,8 +215,8 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Lock the draft, also for pg_basebackup, which can run for a moment after this process has
-        ended."""
+        """Lock the draft folder. pg_basebackup inherits the lock, because it can run for a moment after
+        this process has ended."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -235,7 +236,7 @@ class Backup:
         command = [
             *(str(program("pg_basebackup")), "--dbname", url, "--no-password"),
             *("--pgdata", str(self._draft / DATABASE), "--format=tar", "--wal-method=stream"),
-            # Make the checkpoint at once: a spread checkpoint would take a quarter of an hour.
+            # A fast checkpoint: a spread checkpoint would take a quarter of an hour.
             *("--checkpoint=fast", "--manifest-checksums=SHA256", "--label=angarium", "--progress"),
             *(("--compress=client-gzip:1",) if self._compress else ()),
         ]

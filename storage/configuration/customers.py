@@ -27,8 +27,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# COLLATE "C" compares names by their bytes. The upper bound of the prefix $2 is the prefix and twice
-# Unicode's last character.
+# COLLATE "C" compares names by their bytes. The upper bound of the names that begin with $2 is $2,
+# followed by Unicode's last character twice.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text

@@ -116,7 +116,8 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# Locks the script's row first: a session that would remove the script waits, and then finds it live.
+# Locks the script's row first: a session that would remove the script waits, and then finds that the
+# destination uses the script.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,

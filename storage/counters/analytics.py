@@ -65,7 +65,7 @@ class PostgresAnalytics:
     """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """`long_read` gets the destination after a read of LONG_MINUTES or more."""
+        """`long_read` is called with the destination after a read of LONG_MINUTES or more."""
         self._pool = pool
         self._long_read = long_read
 
@@ -142,7 +142,7 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` gets the busiest destinations after a read of LONG_MINUTES or more."""
+        """`long_read` is called with the busiest destinations after a read of LONG_MINUTES or more."""
         self._pool = pool
         self._long_read = long_read
 

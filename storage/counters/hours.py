@@ -55,8 +55,8 @@ class Rollup:
         self._under_way = 0
 
     def wanted(self, environment: int, destination: str) -> None:
-        """Roll a destination up in the background, unless it was rolled up lately or `AT_ONCE` roll-ups
-        run."""
+        """Roll a destination up in the background, unless it was rolled up lately, or `AT_ONCE` roll-ups
+        are already running."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return

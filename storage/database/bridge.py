@@ -182,8 +182,8 @@ class Bridge:
             self._away_since = None
 
     def cut(self) -> None:
-        """Drop every connection at once. Statements under way have an unknown outcome, as after
-        a crash."""
+        """Drop every connection without waiting. Statements under way have an unknown outcome, as after a
+        crash."""
         for connection in self._dedicated:
             connection.cut()
         for pool in self._pools:

@@ -180,7 +180,7 @@ class Connection:
     # --- turns: a task holds the connection for a statement, or for a transaction with its statements
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Take the turn for this task. Return False if the task has it already."""
+        """Hold the connection for this task. Return False if the task holds it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -384,6 +384,7 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Also a closed connection: after a protocol error, the driver closes it without calling its
-            # termination listeners, and the crossing would keep its descriptor and tasks.
+            # Terminate even a closed connection. After a protocol error, the driver closes the connection
+            # without calling its termination listeners, and the crossing would keep its descriptor and
+            # tasks.
             raw.terminate()

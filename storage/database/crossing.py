@@ -1,6 +1,6 @@
 """The short path of a hot connection: trio itself steps the driver's coroutine and reads its socket.
 
-Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two.
+Through the asyncio loop, a statement takes about fifteen steps of trio's scheduler. Here it takes two.
 """
 
 import asyncio
@@ -64,8 +64,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The driver's callback costs a turn of the loop. It only cancels a timer, and these
-                # statements have none.
+                # The driver's callback would cost an iteration of the loop. It only cancels a timer, and
+                # these statements have no timer.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)

@@ -54,7 +54,7 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
         command_timeout_s=10.0,
         settings={
             "lock_timeout": str(lock_wait_ms),
-            # A plan made for an empty table would keep scanning it: 3 ms an event once it is full.
+            # A plan made for an empty table would later scan the full table: 3 ms an event.
             "enable_seqscan": "off",
             # One plan for all groups: a new plan for each costs more than the statement.
             "plan_cache_mode": "force_generic_plan",

@@ -185,7 +185,8 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return whether the filter names one destination only, and the conditions left to the rows."""
+    """Return True if the filter names exactly one destination, and the conditions that no index
+    serves."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

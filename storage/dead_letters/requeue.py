@@ -32,9 +32,9 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. At least one
-# delivery fits. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE compares the environment with
-# a column of `sized`, not with $3 (see `storage.database.columns.rows`).
+# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. The first
+# delivery is requeued whatever its size. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE
+# compares the environment with a column of `sized`, not with $3 (see `storage.database.columns.rows`).
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,

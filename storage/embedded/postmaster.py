@@ -42,9 +42,9 @@ class Postmaster:
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
         """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
-        A normal stop (fast mode) ends sessions and writes a checkpoint. Then the server is told to quit,
-        and killed after `immediate_s`: it gives its own processes five seconds to quit. Nothing is lost,
-        because its next start replays the WAL.
+        A normal stop (fast mode) ends sessions and writes a checkpoint. A server that still runs after
+        `fast_s` is told to quit. After `immediate_s` it is killed: it gives its own processes five
+        seconds to quit. Nothing is lost, because the server's next start replays the WAL.
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),

@@ -26,8 +26,9 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     """Return angarium.conf for a machine with `memory` bytes, and `servers` processes on the database.
     `durable=False` is for tests only."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Each server has three connections of the hot path, a listener, upkeep, and pools of 6, 4, 4, 2 and
-    # 2. The rest is for commands and operators. Tests need more, because several use one server at once.
+    # Each Angarium process has three connections of the hot path, a listener, upkeep, and pools of 6, 4,
+    # 4, 2 and 2. The rest is for commands and operators. Tests need more, because several tests share one
+    # PostgreSQL server.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.

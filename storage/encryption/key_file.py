@@ -59,8 +59,8 @@ class KeyFile:
             raise SecretBoxError(f"{self.path} is gone") from None
 
     def make(self) -> None:
-        """Make the file with a new key, atomically. If two processes make it at once, the first file
-        is kept."""
+        """Make the file with a new key, atomically. If two processes make the file at the same time, the
+        first file is kept."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._draft([new_key()])
         try:

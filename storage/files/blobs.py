@@ -85,7 +85,8 @@ class ObjectBlobs:
 
     def stop(self) -> None:
         """Stop waiting for answers, because a hanging store must not delay the end of the process.
-        Waiting callers get BlobsAwayError. The rows that mark their contents remain for the next start.
+        Waiting callers get BlobsAwayError. The marks of the contents that they write or delete remain for
+        the next start.
         """
         self._stopped = True
         for scope in self._under_way:
@@ -125,8 +126,9 @@ class ObjectBlobs:
             if size == 0:
                 obstore.put(self._store, key, b"", use_multipart=False)
                 return
-            # One request from mapped pages, which the system can drop and read again. Parts of a
-            # multipart upload would take 5 MiB of memory each, and a crash would leave them in the store.
+            # Upload the file in one request, from mapped pages, which the system can drop and read again.
+            # The parts of a multipart upload would take 5 MiB of memory each, and a crash would leave
+            # them in the store.
             view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
             # The map ends with the last reference to it.
             obstore.put(self._store, key, view, use_multipart=False)

@@ -140,7 +140,8 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `lost` has no entry for a claim whose key no event holds now: return its event in `unheld`.
+        # If no event holds a claim's key now, `lost` has no entry for the claim: return the claim's event
+        # in `unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

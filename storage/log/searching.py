@@ -13,7 +13,8 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# Rows that a walk examines before a search, if each row is probably in another page. It takes about 5 ms.
+# Rows that a walk examines before a search, if each row is probably in another page. Reading these rows
+# takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
 # The least length of the first window. If all rows of the walk before the search are from one busy
@@ -46,8 +47,8 @@ async def search(
     continue, None at the end.
 
     `take` reads a window, from its lowest id, the id to stay below, and the rows wanted. If it raises
-    TooSlowError, the search ends with the rows of the windows before. The search continues a walk from
-    the id `walked_from` down to `high`.
+    TooSlowError, the search ends with the rows of the windows before. The search continues a walk that
+    went from the id `walked_from` down to `high`.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

@@ -1,4 +1,4 @@
-"""The block range summaries of the log's newest pages, made every minute, for searches to skip pages.
+"""The block range summaries of the log's newest pages, made every minute. With them, searches skip pages.
 
 PostgreSQL makes summaries at a vacuum, which comes only after 200,000 rows. A search takes 50 ms to read
 that many rows.
@@ -16,8 +16,8 @@ from storage.log.partitions import Partition, day_of
 INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday for its last pages
-# A vacuum holds the same lock, and stops if a session waits for a second. With a longer wait, no vacuum
-# would ever finish.
+# An autovacuum holds the same lock. If a session waits for that lock for one second, PostgreSQL cancels
+# the autovacuum. With such a wait here, no autovacuum would ever finish.
 LOCK_WAIT_MS = 300
 
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"

@@ -22,7 +22,7 @@ from storage.database.profiles import NODE
 from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
 
-# Adds a standby's row of `processes`. The row gives no right to write, because no statement passes the
+# Adds a standby's row to `processes`. The row gives no right to write, because no statement passes the
 # epoch -1. Also removes the rows of killed standbys: those with the same address, and those without a
 # heartbeat for an hour. A standby that was only suspended writes its row again.
 _JOIN = """

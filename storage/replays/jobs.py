@@ -34,7 +34,7 @@ LEG_COLUMNS = """
     destination::text AS destination, counted::text AS counted, total, cursor::text AS cursor,
     enqueued, skipped, all_counted, exhausted, step, ordered::text[] AS ordered"""
 
-# Archived destinations have no leg, because nothing can be sent to them.
+# Archived destinations get no row in `replay_legs`, because nothing can be sent to them.
 _LEGS = """legs AS (
         INSERT INTO replay_legs (environment, job, destination, counted, cursor)
         SELECT d.environment, changed.id, d.id, $26::uuid, $26::uuid

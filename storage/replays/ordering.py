@@ -69,8 +69,8 @@ class OrderReads:
         self._pool = pool
 
     async def count(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count the next matches of a leg. Return the new cursor, the number of matches, and whether the
-        leg's count is complete."""
+        """Count the next matching deliveries of one destination. Return the new cursor, the number of
+        matches, and True if the count is complete."""
         limit = job.selection.limit
         most = EXAMINED if limit is None else min(EXAMINED, limit - leg.total)
         found = await self.outstanding(job, leg.destination, leg.counted, most)

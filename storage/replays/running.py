@@ -111,8 +111,9 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read the next originals after the leg's cursor. For a parked `lane`, read its originals between
-        the lane's cursor and the leg's cursor."""
+        """Read the next originals of a destination, after `leg.cursor`. With `lane`, a lane that was
+        skipped (`leg.parked`): read the lane's originals from the lane's own cursor up to
+        `leg.cursor`."""
         way, _ = way_of(job)
         if lane is None:
             after, until = leg.cursor, None
@@ -126,7 +127,8 @@ class PostgresReplays:
         found = [] if first["id"] is None else rows
         lost = _without(found)  # their events were removed or erased
         originals = deliveries_of(row for row in found if row["id"] not in lost)
-        # This read covers all examined rows. If a limit left rows out, it ends at the last returned row.
+        # Usually the next read continues after the last examined row. If a limit left rows out, the next
+        # read continues after the last returned row.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return Stretch(

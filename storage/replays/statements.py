@@ -1,7 +1,7 @@
 """The statements of `storage.replays.running`.
 
-Every write checks the right to write, the job's status and the leg's step: a former owner, a cancelled
-job or a chunk that runs twice changes nothing.
+Every write checks the right to write, the job's status, and the step in the destination's row of
+`replay_legs`. So a former owner, a cancelled job or a chunk that runs twice changes nothing.
 """
 
 from functools import cache
