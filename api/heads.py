@@ -40,7 +40,8 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """The judge of heads. `url_map` is that of an application with the same `routes`."""
+    """The judge of requests by their heads. `url_map` belongs to an application with the same
+    `routes`."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services

@@ -144,7 +144,7 @@ class Ingestion:
         )
 
     def hops_of(self, fields: Fields) -> int:
-        """Return how often a request's events have passed through this service. Raises Refusal beyond the
+        """Return how often a request's events have passed through Angarium. Raises Refusal beyond the
         limit."""
         stated = fields.get(HOPS)
         if stated is None or self._hops is None:

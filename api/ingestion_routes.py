@@ -53,7 +53,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body that is being received, and its bytes' share of the workspace's budget."""
+    """A body that is being received, and the bytes drawn for it from the workspace's budget."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion

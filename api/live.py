@@ -201,7 +201,8 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # A listener has joined meanwhile: the next message must have everything.
+        # A listener that joined meanwhile has replaced `_told`. Then `_told` stays empty, so that the
+        # next message has everything.
         if self._told is before:
             self._told = {**told, "replays": before.get("replays")}
 
@@ -302,7 +303,8 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after the number `heard`, after a notice if some were dropped."""
+    """Return the messages after the number `heard`. If some of them were dropped, a notice comes
+    first."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]

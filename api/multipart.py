@@ -28,7 +28,8 @@ SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
 # larger head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The bytes after a boundary whose line is incomplete, perhaps with the first dash of the last boundary.
+# The bytes between a boundary and a line end that has not arrived: white space, and perhaps the first
+# dash of the form's last boundary.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 

@@ -63,8 +63,8 @@ def searched_page(
 ) -> Page[Item]:
     """Return a page of a filtered list.
 
-    If the search was stopped, `searchedTo` is the instant up to which it searched: `at_ms`, or the
-    creation of `below`.
+    If the search was stopped, `searchedTo` is the instant up to which it searched: `at_ms`, by default
+    the time in the id `below`.
     """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:

@@ -56,8 +56,8 @@ def _withhold(value: Any, path: list[str]) -> None:
 
 
 def _is_asked(value: object, *, patch: bool) -> bool:
-    """An empty object and false need no permission. Null needs it in a change, where it removes a value,
-    and not in a creation."""
+    """Return True if setting a field to this value needs a permission. An empty object and false need
+    none. Null needs a permission only in a change (`patch`), where null removes a value."""
     return value != {} and value is not False and (patch or value is not None)
 
 

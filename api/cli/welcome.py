@@ -24,8 +24,8 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text. With port 0 another process accepts connections, and no address is shown. `code`
-    signs in to the console."""
+    """Return the text. `port` 0 means that another process accepts connections: the text then has no
+    address. `code` is a login code for the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []

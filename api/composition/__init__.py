@@ -38,8 +38,8 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# Moving memory into huge pages blocks allocations for 100 ms, so the deliveries of the workspaces taken
-# over come first.
+# The time from the start until memory is moved into huge pages. The move blocks allocations for 100 ms,
+# which would delay the deliveries that waited for this server.
 CAUGHT_UP_S = 10.0
 FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
@@ -304,7 +304,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """After this task ends, other nodes retry until the part's next node answers."""
+        """Run `accept` until it is cancelled. From then on other nodes retry until the part's next node
+        answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)

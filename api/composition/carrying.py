@@ -19,8 +19,8 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER
-# Until its grace time is over, a former process can write blobs without a row, which an earlier removal
-# would miss.
+# A former process can write blobs without a row until its grace time is over. A removal before that time
+# would miss them.
 SECOND_LOOK_S = 60.0
 
 

@@ -17,7 +17,8 @@ log = structlog.get_logger("angarium.workers")
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
-# A worker gets SIGKILL when its parent dies, so that the data folder is free at once.
+# A worker gets SIGKILL when its parent dies, so that the next server can use the data folder without
+# delay.
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _NUMBER = struct.Struct("q")
 

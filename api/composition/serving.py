@@ -39,8 +39,8 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# The server reads the certificate again. In a terminal the signal means that the terminal has closed, and
-# the server stops.
+# At this signal the server reads its certificate again. In a terminal, the signal means that the terminal
+# has closed: the server stops.
 HANG_UP = signal.SIGHUP
 # The time for PostgreSQL's last checkpoint after a second signal. If it is cut off, PostgreSQL replays
 # its WAL at the next start.
@@ -185,8 +185,8 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # A signal before or after the receiver below, which restores these handlers, cannot change the exit
-    # code.
+    # Signals before and after the receiver below are ignored, so that they cannot change the exit code.
+    # At its end, the receiver restores these handlers.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # A signal during PostgreSQL's start or stop must not leave PostgreSQL running.
@@ -216,7 +216,8 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Before this process owned the data folder, a restoration could still have created the file.
+        # Look for the file only now: until this process held the data folder, a restoration could create
+        # the file.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)

@@ -189,7 +189,8 @@ class Standby:
                 await server.hand_over()
 
     async def leave(self) -> None:
-        """Release the part at once for another server, and close the relayed connections."""
+        """Release the part, so that another server need not wait for this node's death, and close the
+        relayed connections."""
         try:
             with trio.move_on_after(LEAVE_S):
                 await self._server.membership.leave()

@@ -11,7 +11,8 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# By the ending of a shape's name: a large group's module would be too long with them.
+# The modules for shapes whose names have these endings. With these shapes, a large group's module would
+# be too long.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

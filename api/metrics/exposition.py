@@ -1,6 +1,6 @@
 """The text of `GET /metrics`.
 
-Other tasks run between two metrics.
+After each metric, the writer lets other tasks run.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -23,7 +23,8 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# With a dozen series each, a scrape has at most some 6,000 lines for them, or 0.5 MB.
+# The limit on environments with labels of their own. Each has a dozen series: together some 6,000 lines
+# of a scrape, or 0.5 MB.
 ENVIRONMENTS = 500
 BUSIEST = 50  # busiest destinations, which get labels: more than a person looks at
 FAILING = 50  # destinations with the most failures in a row, which also get labels
@@ -53,8 +54,8 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """The scrape adds to `named`, the environments with their own labels. The caller keeps it between
-        scrapes."""
+        """The scrape adds to `named`, the environments with their own labels. The caller keeps `named`
+        between scrapes."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
@@ -107,7 +108,8 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """An environment without labels does not get them only for a count of 0."""
+        """A count of 0 is not reported for an environment without labels of its own, so that it takes
+        none of the `ENVIRONMENTS` places."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())

@@ -19,7 +19,8 @@ from engine.model.version import VERSION
 def document(
     routes: Sequence[Route], own_events: Mapping[str, type[BaseModel]] | None = None
 ) -> dict[str, Any]:
-    """Return the document. `own_events` are the payloads of the service's own events, by type."""
+    """Return the document. `own_events` are the payloads of the events that Angarium itself makes, by
+    type."""
     own = own_events or {}
     models: list[Any] = [Error, OutboundEvent, *own.values()]
     for route in routes:

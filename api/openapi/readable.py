@@ -31,8 +31,8 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
             "not": {"type": _JSON_SCHEMA, "items": {}},
         }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
-        # A default of a choice is only described: for a real default, openapi-generator makes Go code
-        # that does not compile.
+        # The default of a schema with alternatives is stated only in its description. From a real
+        # default, openapi-generator makes Go code that does not compile.
         default = rest.pop("default")
         return {
             **rest,

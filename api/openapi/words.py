@@ -74,7 +74,8 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# By the beginning of a model's name: the longest beginning that has the field is used.
+# The values of fields in the models whose names begin with the key. Of several such keys, the longest
+# that has the field is used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},

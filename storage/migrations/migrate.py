@@ -24,8 +24,8 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# How long a file waits for a lock. Other statements on the table queue behind it, and have limits of
-# their own: 8 s for the intake.
+# How long a file waits for a lock. Meanwhile other statements on the table queue behind the file's
+# statement. They have time limits of their own: 8 s for the intake.
 LOCK_WAIT_MS = 1_000
 # Between two tries, the queued statements run. All tries together take a minute and a half, longer than
 # our own statements hold a lock.
