@@ -15,7 +15,7 @@ ALLOWED = (
 )
 # The headers that a page can read besides those that CORS always allows.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
-# The time for which a browser caches a preflight. Removed origins are refused at once anyway.
+# The time for which a browser caches a preflight. A removed origin is refused immediately anyway.
 MAX_AGE_S = 600
 METHOD = b"access-control-request-method"
 

@@ -1,5 +1,5 @@
-"""The door's judgement of a request by its head. The door itself answers pages, routes that answer at
-once, and refusals.
+"""The door's judgement of a request by its head. The door itself sends pages, refusals, and the answers
+of routes that need no wait.
 
 Paths are matched with the URL map of the application. Nothing here awaits.
 """

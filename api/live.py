@@ -28,8 +28,9 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. Only a write shows that a client has left, and its stream
-# counts until then. The console opens a stream on each page.
+# The longest time without bytes on a stream. Only a write shows that a client has left. Until then the
+# client's stream counts towards MOST_LISTENERS. The console opens a new stream on each page, so streams
+# must not count for long.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent

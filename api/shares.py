@@ -39,7 +39,7 @@ log = structlog.get_logger("angarium.api")
 
 
 class Share(Enum):
-    """The part of the process that requests of one workspace can use."""
+    """A kind of requests. For each kind, a bound limits the running requests of one workspace."""
 
     READS = "GET requests, and others that read from the log"
     WRITES = "other requests"

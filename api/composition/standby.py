@@ -1,6 +1,7 @@
 """The standby role of a server on a shared database.
 
-While it waits, it relays its clients' connections. A machine is a computer on which such servers run.
+While a standby waits, it relays its clients' connections to the active node. A machine is a computer on
+which such servers run.
 """
 
 import socket

@@ -205,8 +205,8 @@ class Workers:
             self._start(worker, now)
 
     def _feel(self, worker: _Worker, passed_s: float) -> None:
-        """`passed_s` is the time since the last check. It is bounded, so that time in which the parent
-        did not run does not count."""
+        """`passed_s` is the time since the last check. The caller bounds it, so that time in which the
+        parent did not run does not count."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0

@@ -181,7 +181,7 @@ def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
 
 
 def by_key(rows: Iterable[Record]) -> Iterator[list[Record]]:
-    """Yield the rows of each key, from rows in the order of `ORDER_KEYS`."""
+    """Yield one list of rows for each key. `rows` must have the order of `ORDER_KEYS`."""
     return (list(secrets) for _, secrets in groupby(rows, itemgetter("id")))
 
 

@@ -49,7 +49,7 @@ def early_minute(group: SettleGroup) -> int:
 
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
-    """Return True if some of a group's minutes can be in an hour that is rolled up."""
+    """Return True if some of the minutes can be in an hour that was already rolled up."""
     # The first run of a group that runs `again` can be long ago.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))

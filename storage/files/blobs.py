@@ -142,7 +142,8 @@ class ObjectBlobs:
 
 
 class FolderBlobs(ObjectBlobs):
-    """The same interface on a folder. A write is durable once file and folder are synced."""
+    """Implements `engine.files.ports.BlobStore` on a folder. A write is durable once file and folder are
+    synced."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

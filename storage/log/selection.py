@@ -19,8 +19,8 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# The limit on the streams (see `storage.log.walk`) of one plan. A filter by more destinations becomes a
-# condition on the rows.
+# The limit on the streams (see `storage.log.walk`) of one plan. A filter by more destinations is checked
+# on each row instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
