@@ -1,7 +1,7 @@
 """The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
 
-If a lane of the leg is stuck, it is parked, and the leg goes on with the other lanes. If a lane is only
-full, the leg waits for it.
+A leg parks a lane that is stuck, and continues with the other lanes. If a lane is only full, the leg
+waits for it.
 """
 
 import math
@@ -20,12 +20,12 @@ from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
 # The limit on the parked lanes of one leg. Each parked lane is read alone later, past the rows of the
-# other lanes. If more lanes than this are stuck, the destination itself fails.
+# other lanes. If more lanes than this are stuck, the destination itself fails, and the leg waits.
 PARKED = 256
 
 
 class Way(Struct, frozen=True):
-    """The next step of a leg: a parked lane, or (None) the leg itself."""
+    """The next step of a leg: it reads on in a parked lane, or (None) from the leg's cursor."""
 
     leg: Leg
     lane: str | None
@@ -48,7 +48,8 @@ def room_at(
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
     if rate is not None:
-        # After an outage of the destination, all replays that wait there are sent at once.
+        # After an outage, the destination gets all its waiting replays in one burst. So these are at most
+        # the replays of one second.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)
@@ -58,7 +59,8 @@ def room_at(
 def choose(
     running: RunningJob, leg: Leg, queued: QueuedReplays, now: float, *, keyed: bool
 ) -> Way | None:
-    """Choose the next step of a leg: a parked lane that has room again, or the leg itself, in turns.
+    """Choose the next step of a leg: in a parked lane that has room again, or from the leg's cursor. If
+    both are possible, these steps alternate.
 
     `keyed`: the destination keeps the order of lanes; otherwise every parked lane has room.
     """
@@ -126,7 +128,7 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 class ChunkEntry:
     """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when
-    the store has moved the cursor. It stays False if the leg was not at the chunk's step.
+    the store has moved the cursor. It stays False if the leg was at another step than the chunk's.
     """
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:

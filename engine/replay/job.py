@@ -47,8 +47,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """A replay is selected only by its id: otherwise each job would double the replays before
-        it.
+        """A delivery that is itself a replay is selected only by its id. Otherwise each job would
+        also repeat the replays of earlier jobs.
         """
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
@@ -56,8 +56,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
-    """One version of a job. A replay selects deliveries that were settled at the job's creation. In a
-    job that cancels or retries, `enqueued` counts the deliveries that were cancelled or retried."""
+    """One version of a job. A job that replays selects deliveries that were settled at its creation. In
+    a job that cancels or retries, `enqueued` counts the deliveries that were cancelled or retried."""
 
     id: str
     environment: int

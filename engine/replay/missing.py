@@ -1,8 +1,8 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The cursor moves along the events. Each event that is found becomes an original, with the event's id as
-its own, so that the job continues as in the other modes.
+The cursor moves along the events. The reader makes an original from each event that it finds. The
+original has the event's id, so that the job continues as in the other modes.
 """
 
 from collections import Counter

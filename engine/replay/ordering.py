@@ -24,12 +24,12 @@ from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
 OPEN = 512  # the limit on the open orders of one leg; most of them wait for an attempt in flight
-# The wait for the orders of a new chunk. Most orders are carried out by then. A longer wait would delay
-# other jobs.
+# How long a step waits until its new orders are carried out. Most are carried out in this time. A longer
+# wait would delay other jobs.
 SOON_S = 0.05
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
-# A delivery that still waits this long after a retry order counts as retried. It is at the front, and
-# waits only for its lane or its turn.
+# A delivery that still waits this long after a retry order counts as retried. The order made it due, so
+# it waits only for its lane or for a free slot.
 GIVEN_S = 5.0
 _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
@@ -48,7 +48,7 @@ class OrderGiver:
         self._find = find
 
     async def advance(self, running: RunningJob) -> bool:
-        """Do the next step of a job; return True if there is more to do at once."""
+        """Do the next step of a job. Return True if the job can do another step now."""
         for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
@@ -107,8 +107,8 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Repeat open orders from before the job was loaded, and every `AGAIN_S` all open
-        cancellations.
+        """Give the actor the new orders. Orders that were open when the job was loaded are repeated
+        once; all open cancellations are repeated every `AGAIN_S`.
         """
         now = trio.current_time()
         order = _ORDERS[running.job.kind]

@@ -33,10 +33,9 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
 
 
 def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int) -> int:
-    """Return the instant at which the rate allows the next replay after `count` more.
+    """Return the instant at which the rate allows the next replay, if `count` replays are enqueued now.
 
-    A job does not catch up after a pause: of the time in which it sent nothing, only the last `SPAN_S`
-    count.
+    A job does not catch up after a pause: only the last `SPAN_S` of the pause count.
     """
     if rate is None:
         return paced_until_ms
@@ -46,8 +45,8 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """A stored instant is ignored if it is further ahead than one step can set it: the clock was
-    set back after it was written.
+    """Ignore a stored instant that is further ahead than one step can set it: the clock was set
+    back after that step.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms

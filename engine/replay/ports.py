@@ -60,7 +60,7 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """The replays that one step of a leg or of a parked lane writes."""
+    """The replays that one step of a leg writes, from the leg's cursor on or in one parked lane."""
 
     environment: int
     job: str
@@ -88,7 +88,7 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """The state of a delivery with an order. `changed`: True if it changed after the job's creation."""
+    """The state of a delivery with an order. `changed`: the delivery changed after the job was made."""
 
     id: str
     waits: bool
@@ -112,7 +112,7 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The ids that a chunk wrote. None if the leg was not at the chunk's step."""
+    """The ids that a chunk wrote. None if the leg was at another step than the chunk's."""
 
     ids: list[str] | None
 
@@ -160,14 +160,15 @@ class Reading(Protocol):
     """The reader and counter of a job's selection."""
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count a bounded number of further rows; return the leg with the new count."""
+        """Examine a bounded number of further rows, and count those that the job selects. Return the leg
+        with the new count."""
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, without parked lanes: at most `limit` originals and about
-        `max_bytes` of payload. With `lane`, read this parked lane from its id in `parked` to the leg's
-        cursor."""
+        """Read at most `limit` originals and about `max_bytes` of payload, from the leg's cursor on and
+        without parked lanes. With `lane`, read this parked lane alone: from its id in `leg.parked` to the
+        leg's cursor."""
 
 
 class JobStore(Protocol):
@@ -234,11 +235,11 @@ class ReplayStore(Reading, Protocol):
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add `matched` to a leg's number of matches, which now covers all ids up to `through`. Return
-        the leg. `types`: the added matches by event type, which a dry run keeps."""
+        """Add `matched` to a leg's `total`, and move its `counted` to `through`. Return the leg. `types`:
+        the added deliveries by event type, which a dry run keeps."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events that are older than the job, after one id and before another."""
+        """Return events that are older than the job, with ids above `after` and below `until`."""
 
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int

@@ -21,7 +21,7 @@ WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that 
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
 # While so many replays wait at destinations with a recent attempt, each destination can have only
-# `LEAST`. If `AHEAD` deliveries wait, the intake waits too.
+# `LEAST`. The intake itself waits while `AHEAD` deliveries wait, so the limit is lower.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
@@ -186,7 +186,7 @@ class QueuedReplays:
         return queue is not None and found is not None and _stuck(queue, found, now)
 
     def lane_open(self, destination: str, lane: str, now: float) -> bool:
-        """Return True if a lane that was full or stuck moves, and is down to half of its window."""
+        """Return True if a lane has room again: it is not stuck and at most half of `LANE` wait in it."""
         if self.in_lane(destination, lane) > LANE // 2:
             return False
         return not self.stuck(destination, lane, now)
@@ -208,7 +208,7 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
     if now - lane.moved_at < STUCK_S:
         return False
     # A lane can be quiet because a slow receiver has not reached it. If later replays of other lanes were
-    # attempted, its own head holds it back.
+    # attempted, the quiet lane waits for its own head.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 

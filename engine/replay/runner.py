@@ -189,7 +189,7 @@ class ReplayRunner:
                 running.heard(each)
 
     async def _round(self) -> bool:
-        """Do one step of each job; return True if there is more to do at once."""
+        """Do one step of each job. Return True if a job can do another step now."""
         worked, at = False, trio.current_time()
         for running in in_turn(self.jobs.values()):
             await trio.lowlevel.checkpoint()  # a job with nothing to do awaits nothing
@@ -365,7 +365,7 @@ class ReplayRunner:
     async def _enter(
         self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Return None if the store refused the chunk because the leg was not at its step."""
+        """Return None if the store refused the chunk, because the leg was at another step."""
         entry = ChunkEntry(self._store, chunk)
         # Counted before the write: the first attempts can end before this task runs again.
         self._queued.add(replays, trio.current_time())

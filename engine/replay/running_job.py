@@ -1,4 +1,4 @@
-"""A running replay job: its legs, and the runner's place among them. Nothing here awaits."""
+"""A running replay job: its legs, and the order in which the runner serves them. Nothing here awaits."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -95,7 +95,8 @@ class RunningJob:
             yield leg
 
     def lane_first(self, leg: Leg) -> bool:
-        """Return True if it is a parked lane's turn: parked lanes and the leg itself take turns."""
+        """Return True if a leg's next step is in a parked lane. Such steps and steps from the leg's
+        cursor alternate."""
         if leg.destination in self._took_lane:
             self._took_lane.remove(leg.destination)
             return False
@@ -151,8 +152,8 @@ class RunningJob:
 
 
 def in_turn(jobs: Iterable[RunningJob]) -> list[RunningJob]:
-    """Return all jobs in turns by environment, so that an environment with many jobs does not delay
-    others."""
+    """Return all jobs: first one of each environment, then a second one of each, and so on. So an
+    environment with many jobs does not delay others."""
     places: dict[int, int] = {}
     ranked = []
     for running in jobs:
