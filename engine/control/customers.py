@@ -128,8 +128,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. It refuses rows that a customer's session adds, never those that a
-    workspace's key adds. Yet the rows of both count."""
+    """The check of customers' quotas. It refuses rows that a customer's session adds, never rows that a
+    workspace's key adds. But rows of both kinds count towards the quota."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store

@@ -1,7 +1,7 @@
 """Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
 
 The delivery's actor carries out such an *order*. The caller gets its answer when the store shows
-the change. An order can be lost if the actor restarts, so it is repeated until then.
+the change. Until then the order is repeated, because a restart of the actor can lose it.
 """
 
 from collections.abc import Iterable
@@ -117,7 +117,7 @@ class DeliveryCommands:
         return await self._carried_out(found, Order.CANCEL, audit, own)
 
     async def resume(self, actor: Principal, record: DestinationRecord) -> None:
-        """Resume a destination: a wait for a Retry-After ends, and an open circuit probes at once.
+        """Resume a destination: a wait for a Retry-After ends, and so does the pause of an open circuit.
 
         Raises Refusal 409 where it is archived or disabled.
         """

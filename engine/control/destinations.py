@@ -182,9 +182,9 @@ class DestinationCommands:
     async def disable_gone(
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
-        """Disable a destination whose receiver answered 410, or failed for longer than it may
-        (`overdue`). `quiet`: send no event about this, because only the service's own events have failed
-        there. Raises StoreAwayError."""
+        """Disable a destination whose receiver answered 410, or (`overdue`) failed for longer than the
+        destination allows. `quiet`: announce nothing, because only deliveries of own events failed there.
+        Raises StoreAwayError."""
         actor = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,

@@ -193,7 +193,7 @@ class CustomerErasures:
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:
-        """Return False if it must pause until a delivery in flight has ended."""
+        """Erase the events of a request. Return False if a delivery in flight must end first."""
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True

@@ -1,4 +1,4 @@
-"""Tests of a destination: each sends a signed sample at once, without the destination's actor.
+"""Tests of a destination: each sends a signed sample directly, without the destination's actor.
 
 A test is never retried and never counted. The log records it even if the caller no longer waits.
 """
@@ -54,7 +54,7 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Null is refused, not read as false: its sender can want a dry run, and false sends a request.
+    # Null is refused, not read as false: a caller who writes null can mean a dry run.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 

@@ -228,8 +228,8 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return an environment's rules with a filter for the destinations of `account`, and the tally
-        of its rules. None: destinations without an account. After `at_most` patterns, no further rule is
+        """Return the rules with a filter for destinations of `account` (None: for destinations without an
+        account), and the tally of the environment's rules. After `at_most` patterns, no further rule is
         read.
         """
 
@@ -263,7 +263,8 @@ class RuleStore(Protocol):
 
 
 class Erasing(Struct, frozen=True):
-    """A request that is not finished: events of `customer` with ids above `cursor` and below `below`."""
+    """An unfinished request to erase a customer's contents. Its remaining events have ids above `cursor`
+    and below `below`."""
 
     environment: int
     account: str
@@ -290,8 +291,8 @@ class ErasureRows(Protocol):
         """Return the account of a customer."""
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request of a customer. If the customer has an unfinished request, it is extended to the
-        events accepted since; a finished one begins again."""
+        """Add a request to erase a customer's contents. If the customer has an unfinished request, it is
+        extended to the events accepted since. A finished request begins again."""
 
     async def unfinished(self) -> list[Erasing]:
         """Return the requests that are not finished."""

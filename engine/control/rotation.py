@@ -23,8 +23,8 @@ Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
 
 class SecretRotation(Struct, frozen=True):
-    """A patch's request to rotate the signing keys. `grace_s`: how long the old key signs, too; None: the
-    default."""
+    """A patch's request to rotate the signing keys. `grace_s`: how long the old key signs beside the new
+    one; None: the default."""
 
     asked: bool = False
     grace_s: int | None = None

@@ -22,8 +22,8 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.sideline import Sideline
 
-# The next two limits hold for each customer in an environment, and for the destinations without a
-# customer together.
+# Each of the next two limits applies to the rules for one customer's destinations in an environment, and
+# likewise to the rules for all destinations without a customer together.
 #
 # The limit on the filters that one event runs. Each filter takes at most 3 ms, in slices.
 MAX_FILTERS = 100

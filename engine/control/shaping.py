@@ -121,7 +121,8 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    # An unchanged part is not checked again: it was valid by the rules of the time when it was written.
+    # If none of these fields changes, they are not checked: they conformed to the rules that applied when
+    # they were written.
     if changed:
         check_authentication(following, catalog)
     return following
@@ -222,8 +223,8 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """The result's headers only check the patch: `engine.model.headers.patched` merges headers by
-    its own rules.
+    """Return a document after a patch, without the fields `without`. Its headers serve only to check
+    the patch: `engine.model.headers.patched` makes the headers of the record.
     """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
@@ -249,7 +250,7 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """A null removes a header, and the check of a draft does not accept it."""
+    """Return a patch of headers without nulls, which remove a header: a draft cannot have them."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

@@ -162,8 +162,8 @@ class Liveness:
             self._observed[former].lost_looks = LOST_LOOKS
 
     def _formers(self) -> list[str]:
-        """The other nodes of this machine and part without a session have ended: a machine restarts
-        a part's process only after its end.
+        """Return the former processes of this machine and part: nodes without a session. They have
+        ended, because a machine restarts a part's process only after its end.
         """
         mine = next((row for row in self.rows if row.id == self.me), None)
         if mine is None or mine.part.whole:
@@ -199,8 +199,8 @@ class Liveness:
         return 0 if known is None else known.beats
 
     def outlives(self, node: str, other: str | None) -> bool:
-        """Return True if a node was already present at the last heartbeat of `other`. A node that came
-        later observes the silence of `other` for a shorter time, so it notices the death later."""
+        """Return True if a node already ran when `other` sent its last heartbeat. A node that started
+        later has observed the silence of `other` for a shorter time, and finds `other` dead later."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 
@@ -240,8 +240,8 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return True if this node must take a part over. `active`: the node that has it; None: no node
-    has.
+    """Return True if this node must take a part over. `active`: the node that has the part; None: no
+    node has it.
 
     `among`: the candidates; None: all nodes. The live candidate with the smallest id takes over,
     and all standbys soon see the same nodes. If two nodes try, the database lets one succeed: a
