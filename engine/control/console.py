@@ -2,7 +2,7 @@
 
 A session has the present rights of its API key, and ends when the key is revoked. Signing out ends
 the session in this process, and in others by a notification. A process that starts later, or is cut
-off from the database, accepts the token until it expires.
+off from the database, accepts the session's token until the token expires.
 
 A login code is a token of another kind: it opens one session, within ten minutes.
 """

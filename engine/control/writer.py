@@ -1,6 +1,4 @@
-"""The writer of configuration: the parts that each command needs to write the next version of a
-row.
-"""
+"""The writer of configuration: the objects with which each command writes the next version of a row."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -20,7 +18,7 @@ ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug
 
 
 class ConfigurationWriter:
-    """The parts that all commands share: their queue, ids, audit entries, the clock, and the read
+    """The objects that all commands share: their queue, ids, audit entries, the clock, and the read
     models."""
 
     def __init__(

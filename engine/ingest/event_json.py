@@ -77,8 +77,8 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-# The array of a large batch, as a struct with a field for each event: msgspec stops at the first
-# one too many. With a list, msgspec would decode all items first, and 5 MiB can hold millions. For
+# The array of a large batch, as a struct with a field for each event: msgspec stops at the first event
+# beyond the limit. With a list, msgspec would decode all items first, and 5 MiB can hold millions. For
 # small bodies, a list is 15 us faster.
 _Events = msgspec.defstruct(
     "_Events",
@@ -98,8 +98,8 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
     events: Raw
 
 
-# If a body repeats its key `events`, msgspec decodes the value of each. If the body has more than
-# _MANY_KEYS such keys, only the value of the last is decoded.
+# If a body repeats its key `events`, msgspec decodes every value of the key. If the key occurs more than
+# _MANY_KEYS times, only the last value is decoded.
 _MANY_KEYS = 64
 _event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)
@@ -200,14 +200,14 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return where each of a batch's events begins and ends in the body. None: the events do not fill the
-    first array, so the batch has its key `events` twice."""
+    """Return where each of a batch's events begins and ends in the body. None: the events, which are from
+    the last key `events`, are not in the array of the first, so the body has the key twice."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
 
 def check_type(event_type: str) -> None:
-    """Check an event type. Raises Refusal if it is malformed or reserved for the service."""
+    """Check an event type. Raises Refusal if it is malformed or reserved for own events."""
     if _TYPE.fullmatch(event_type) is None:
         raise invalid("eventType", "must be 1-256 characters of A-Za-z0-9._:/-")
     if event_type.startswith(OWN_PREFIX):

@@ -43,11 +43,12 @@ from engine.submission.submission import Fate, Submission, claim_of
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-# The clock is read after LOOK_BYTES of events: some 150 us. Each event adds EVENT_COST_BYTES to its own.
+# In a batch, the clock is read after every LOOK_BYTES: some 150 us. An event counts as its size plus
+# EVENT_COST_BYTES.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
-# A larger batch takes several slices. Such batches are read one at a time, environments in turn: eight at
-# once would hold the loop for eight slices in a row.
+# A larger batch takes several slices. Such batches are read one after another, environments in turn:
+# eight together would hold the loop for eight slices in a row.
 SMALL_BYTES = 64 * 1024
 # The limit on one environment's waiting large batches.
 LARGE_WAITING = 1_000

@@ -33,7 +33,7 @@ SLICE = 64  # events between two yields: a millisecond
 RETRY_S = 1.0  # pause after the intake refused an event, or its fate is unknown
 DOUBTS_MOST = 20  # unknown fates, after which an event is dropped
 SOURCE = "angarium"
-# The length of the key that an own event claims. A client's keys are shorter, so they never equal it.
+# The length of an own event's idempotency key. Clients' keys are shorter, so none equals an own event's.
 KEY_LENGTH = KEY_MOST + 1
 
 log = structlog.get_logger("angarium.own_events")
@@ -105,8 +105,8 @@ class OwnEvents:
         """Queue an event about `occasion`. If an event of the same type and occasion was accepted within
         24 hours, this event is dropped.
 
-        `hops`: the hops of the client's event that this event is about, so that a loop through dead
-        letters ends.
+        `hops`: the hops of the client's event that this event is about. They bound a loop in which each
+        event about a dead letter leads to another dead letter.
         """
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:

@@ -11,8 +11,9 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# While the clock is behind the last id, the counter includes the 14 bits after it, which are random at
-# other times. One millisecond then has room for 67 million ids, so ids need not run further ahead.
+# While the clock is behind the last id, the counter is longer by the next 14 bits of the id, which are
+# random at other times. One millisecond then has room for 67 million ids, so the time in the ids need not
+# run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
 # The last three digits of a delivery's id, by its ordinal. The table takes 250 KB.

@@ -86,7 +86,7 @@ def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     surrogates is split.
 
     If no quote follows for more than `most` bytes, other escapes of the same length replace the Unicode
-    escapes of the portion. The caller then needs only the positions of values.
+    escapes of the portion. The positions of values, which the caller needs, stay the same.
     """
     at = 0
     while at < len(body):

@@ -41,7 +41,7 @@ class OwnPart:
         self._part = part
 
     def destination(self, identifier: str) -> Destination | None:
-        """Return a destination if its workspace belongs to the part, else None: it gets no actor here."""
+        """Return a destination if its workspace belongs to the part, else None: it gets no actor."""
         found = self._models.destinations.get(identifier)
         return found if found is not None and self._part.has(found.workspace) else None
 
@@ -59,5 +59,6 @@ def number_of(workspace: str, parts: int) -> int:
 
 def first_parts(workers: int, most: int) -> int:
     """Return the number of parts of a database whose first computer has `workers` workers: enough for a
-    second computer of the same size. One worker has one part, so that its computer has one process."""
+    second computer of the same size. With one worker, one part is enough: a second part would need a
+    second process on that computer."""
     return 1 if workers == 1 else min(2 * workers, most)

@@ -37,8 +37,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     customer_per_minute: int = 120  # requests of all embed sessions of the customer
 
 
-# Retention: a week is twice the 76 hours of the default retry schedule, so that an operator can examine
-# dead deliveries after a weekend. The 30 days of `scale` are the longest period of analytics.
+# Retention: a week is more than twice the 76 hours of the default retry schedule, so that an operator can
+# examine dead deliveries after a weekend. The 30 days of `scale` are the longest period of analytics.
 # Destinations: `free` has enough for a company's own systems, `pro` for its customers. `scale` has as
 # many as a starting server loads into memory within seconds.
 BUILT_IN: Mapping[str, Plan] = MappingProxyType(
@@ -149,8 +149,8 @@ class Plans:
 class Visibility:
     """The visibility of an environment's log: how far back its plan shows it.
 
-    A delivery that is older than its own plan's retention still exists, but is not shown, whatever its
-    state.
+    A delivery that is older than the plan's retention is not shown, whatever its state, even if it still
+    exists.
     """
 
     def __init__(self, plans: Plans, now: Callable[[], float]) -> None:

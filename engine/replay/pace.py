@@ -8,8 +8,8 @@ from collections.abc import Container
 
 SPAN_S = 0.1  # a job enqueues this much of its rate at once, so a tick can be this late
 _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
-# After a long step the environment's jobs rest, if another environment has jobs: no environment has more
-# than a quarter of the steps' time. A usual step takes 5 ms, or 60 ms beside live events.
+# After a long step, the jobs of its environment rest, if another environment has jobs. So no environment
+# gets more than a quarter of the runner's time. A usual step takes 5 ms, or 60 ms beside live events.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed

@@ -153,7 +153,7 @@ class Routes(Protocol):
         """Return the events that match a rule of the destination, by type and customer."""
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
-        """Return a delivery for each event that is routed to the destination. Its id is the event's."""
+        """Return a delivery for each event that is routed to the destination, with the event's id."""
 
 
 class Reading(Protocol):

@@ -1,6 +1,6 @@
-"""The CPU time that schemas and filters of one environment can take of the loop, as a leaky bucket.
+"""The limit on the loop's CPU time for the schemas and filters of one environment: a leaky bucket.
 
-It counts only time beyond what ordinary schemas and filters need. Nothing here awaits.
+Only time beyond the needs of ordinary schemas and filters counts. Nothing here awaits.
 """
 
 import math
@@ -13,7 +13,8 @@ from msgspec import Struct
 from engine.model.errors import Refusal
 
 # The time that is not counted for an event: enough for some 20 patterns, or hundreds of comparisons. Each
-# byte of the event adds 1.5 times what it takes to decode it and check it against a plain schema.
+# byte of the event adds FREE_S_A_BYTE: 1.5 times the time to decode a byte and check it against a plain
+# schema.
 FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time

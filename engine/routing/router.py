@@ -29,8 +29,8 @@ from engine.runtime.fair_cache import FairCache
 R = TypeVar("R")
 Key = tuple[int, str, str | None]
 
-# The largest weights of all routes in the cache (some 15 MB) and of one environment's routes. The weight
-# of a route is the number of its rules, plus one.
+# The limits on the total weight of the routes in the cache (some 15 MB), and of one environment's routes.
+# The weight of a route is the number of its rules, plus one.
 MOST = 100_000
 MOST_EACH = 25_000
 
@@ -175,8 +175,8 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return where the service's own events of a type go. Their routes are kept apart, since a client
-        cannot send such a type."""
+        """Return the route of own events of a type. It is kept in a separate cache: a client's type that
+        is in `_routes` is not checked again, and a client must not send own events."""
         audience, version = self._audience(environment, customer)
         known = self._own_routes.found.get((environment, event_type, audience))
         if known is not None and known[0] == version:
@@ -199,8 +199,8 @@ class Router:
         customer: str | None,
         steps: Steps,
     ) -> CompiledRoute:
-        """A route is kept with the version before its compilation, since rules can change while the
-        compilation pauses.
+        """Compile a route. It is kept with the routing version from before the compilation. If rules
+        change while the compilation pauses, the route is out of date and is compiled again.
         """
         models = self._models
         audience, version = self._audience(environment, customer)
@@ -227,8 +227,8 @@ class Router:
     def _candidates(
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        """Stop after `MAX_FANOUT` + 1 destinations that take every event, since such an event is
-        refused.
+        """Stop after `MAX_FANOUT` + 1 destinations that every event of the type goes to: these are too
+        many, so the event is refused.
         """
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))

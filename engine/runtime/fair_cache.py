@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-# How many owners are searched for one with more than an equal part: some microseconds.
+# How many owners are examined, to find an owner with more than an equal part: some microseconds.
 LOOKED_AT = 64
 
 
@@ -17,7 +17,7 @@ class FairCache(Generic[Owner, K, V]):
     __slots__ = ("_most", "_most_each", "_of", "_weights", "found", "weight")
 
     def __init__(self, most: int, most_each: int) -> None:
-        """`most`: the largest weight of all entries; `most_each`: of one owner's entries."""
+        """`most`: the limit on the total weight of all entries; `most_each`: of one owner's entries."""
         self._most = most
         self._most_each = most_each
         self.found: dict[K, V] = {}
@@ -26,7 +26,7 @@ class FairCache(Generic[Owner, K, V]):
         self._weights: dict[Owner, int] = {}
 
     def put(self, owner: Owner, key: K, value: V, weight: int = 1) -> None:
-        """Keep a value as its owner's newest entry. A value heavier than the owner's share is not kept.
+        """Keep a value as its owner's newest entry. A value heavier than `most_each` is not kept.
         A key belongs to one owner."""
         if key in self.found:
             self.drop(owner, key)
@@ -57,8 +57,8 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of an owner with more than an equal part of the cache, if one is
-        found."""
+        """Drop the oldest entry of an owner with more than an equal part of the cache. If no such owner
+        is found, drop the oldest entry of the last owner examined."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

@@ -1,4 +1,4 @@
-"""The fair semaphore: few tasks hold a place at once, and owners take turns to get the next one.
+"""The fair semaphore: few tasks hold a place at a time, and owners take turns to get the next place.
 
 It guards work that takes up to seconds.
 """

@@ -1,8 +1,8 @@
 """The fair share of a resource that workspaces have in common: a dynamic threshold, not a fixed number.
 
 A workspace can have at most `portion` times the free amount, so some always stays free for the next
-one. If n workspaces take all that they can, 1 / (n * `portion` + 1) of the whole stays free. Network
-switches share their buffers in this way.
+workspace. If n workspaces take all that they can, 1 / (n * `portion` + 1) of the whole stays free.
+Network switches share their buffers in this way.
 """
 
 

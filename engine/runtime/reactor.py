@@ -24,8 +24,8 @@ _READINESS = READ | WRITE
 # 0.6 ms; 64 reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first
 # in the next pass.
 PASS_EVENTS = 64
-# After this time, every other task runs: 64 costly requests, of 2 to 4 ms each, would delay the other
-# tasks too long.
+# After this time, a pass pauses until every other task has run: 64 costly requests, of 2 to 4 ms each,
+# would delay the other tasks too long.
 PASS_S = 0.005
 # The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then
 # it is KNOWN if its last request was admitted, else a STRANGER.
@@ -53,7 +53,7 @@ class Ready(Protocol):
         """Read and write as much as is possible without blocking."""
 
     def abort(self, error: BaseException | None) -> None:
-        """Close at once. `error` is what `ready` raised; None: the peer hung up. Must not raise."""
+        """Close the socket. `error` is what `ready` raised; None: the peer hung up. Must not raise."""
 
 
 class _Nobody:
@@ -230,7 +230,8 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Ready descriptors beyond the turn come first in the class's next turn."""
+        """Handle ready descriptors until the class's turn is over. The others come first in the next
+        turn of the class."""
         now = began = self._clock()
         end = began + TURN_S - served.used_s
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
@@ -253,7 +254,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
-            # The selector waits in whole milliseconds. A class that rested longer gets a longer turn.
+            # The selector waits whole milliseconds, so a rest can be too long. The class's next turn is
+            # then longer, too.
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 

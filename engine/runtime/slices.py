@@ -25,7 +25,7 @@ class Slices(Generic[T]):
         self._stack = greenlet(lambda: results.append(work(_pause)))
 
     def go_on(self) -> bool:
-        """Continue until the work pauses or ends; return True if it has ended. Raises its errors."""
+        """Continue until the work pauses or ends; return True if it has ended. Raises what it raises."""
         self._stack.switch()
         return bool(self._results)
 

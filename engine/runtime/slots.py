@@ -1,4 +1,4 @@
-"""The slots: bounds on operations that run at once, in all, per workspace and per customer."""
+"""The slots: bounds on concurrent operations, in all, per workspace and per customer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -108,8 +108,8 @@ def disabled() -> bool:
 
 
 def _check_headers(variable: str, text: str) -> None:
-    """An entry can hold a secret, so the message does not quote it, and the library's log is off
-    meanwhile.
+    """Raise ValueError for a malformed entry of a list of headers. An entry can hold a secret, so the
+    message does not quote it, and the library's log is off meanwhile.
     """
     logger = logging.getLogger(parse_env_headers.__module__)
     with _silent(logger):
