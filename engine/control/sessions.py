@@ -69,7 +69,7 @@ class SessionTokens:
         return (PREFIX + base64.urlsafe_b64encode(whole).rstrip(b"=")).decode()
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of a token, None for a token that is not ours or has ended."""
+        """Return the credential of a token, None if no key here signed it, or if it has expired."""
         if len(token) > LONGEST:
             return None
         encoded = token.removeprefix(PREFIX)

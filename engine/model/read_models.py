@@ -30,7 +30,7 @@ class WorkspaceModel(Struct, frozen=True):
 
 
 class EnvironmentModel(Struct, frozen=True):
-    """One environment of a workspace. The keys of the large tables begin with `number`."""
+    """One environment of a workspace. Primary keys of the database begin with `number`."""
 
     number: int
     workspace: str

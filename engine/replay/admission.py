@@ -118,7 +118,7 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return `stretch.lost` without the originals that the later read of a parked lane will find."""
+    """Return `stretch.lost` without the originals that later reads of the lanes in `parks` will find."""
     return {
         key: lane
         for key, lane in stretch.lost.items()

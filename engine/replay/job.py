@@ -132,9 +132,9 @@ INDEXES = 64  # pattern indexes kept for concurrent jobs, up to 50 KB each
 
 
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
-    """Return the `types` that a pattern matches. The work yields after each slice.
+    """Return the `types` that one of the patterns matches. The work yields after each slice.
 
-    A query gets these types, not the patterns: with a hundred patterns, it took half a minute.
+    A query gets these types, not the patterns: with a hundred patterns, a query took half a minute.
     """
     return await worked_off(partial(_named, patterns, types))
 

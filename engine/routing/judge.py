@@ -113,7 +113,7 @@ class EventJudge:
         work: Callable[[Callable[[], None]], T],
         account: str | None = None,
     ) -> T:
-        """Do other work, such as a preview, in slices and in the environment's turn. Raises Refusal.
+        """Do other work, such as a preview, in slices, in turn with other environments. Raises Refusal.
 
         The work is charged like the evaluation of an event of `size` bytes. If a customer's session asks,
         its `account` is charged, otherwise the environment.
