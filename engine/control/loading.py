@@ -51,7 +51,7 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Commands wait while the loader reads. So it reads no row again whose present version is known.
+        Commands wait while the loader reads. So rows whose present version is known are not read again.
         Raises StoreError; then nothing has changed.
         """
         async with self._turn:
