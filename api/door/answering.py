@@ -31,9 +31,9 @@ LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 
 NOTHING = memoryview(b"")
-# A connection goes to another worker after this many requests in a row for that worker, or at once
-# if it begins with one. A hand-over costs about as much CPU as one relayed request (0.4 ms,
-# measured). No mix of workspaces costs more than twice the minimum.
+# A connection goes to another worker if its first request, or this many later requests in a row, belong
+# to that worker. A hand-over costs about as much CPU as one relayed request (0.4 ms, measured). No mix of
+# workspaces costs more than twice the minimum.
 STRAYS = 2
 
 

@@ -104,7 +104,7 @@ class Channel:
             self.close()
 
     def abort(self, error: BaseException | None) -> None:
-        """Close at once: the peer is gone, or serving it raised an error."""
+        """Close: the peer is gone, or serving it raised an error."""
         self.close()
 
     def _serve_write(self) -> bool:

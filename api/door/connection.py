@@ -195,7 +195,7 @@ class ClientConnection(Passing):
         """Return True if `raw` differs from the last head only in the body's length.
 
         Return False if the last request was not ingestion: the application can still be reading
-        `head`.
+        `head`, and a True changes the length in `head`.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
@@ -289,8 +289,8 @@ class ClientConnection(Passing):
         return True
 
     def go_on(self, data: bytes, *, stays: bool = False) -> None:
-        """Serve these bytes in the reactor's next pass. `stays`: the first request must not cause a
-        hand-over of the connection to another worker.
+        """Serve `data` in the reactor's next pass. `stays`: the first request must not cause a hand-over
+        of the connection to another worker.
         """
         self._buffer = data
         if stays:

@@ -85,7 +85,7 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Raises HttpParserError. Bytes after the answer mean that the worker closes the link."""
+        """Raises HttpParserError, but not for bytes after the answer: the worker then closes the link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:

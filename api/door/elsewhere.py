@@ -101,8 +101,8 @@ class Elsewhere:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
                     await self._catch_up()
-                # All of them have waited for the same news. One continues in each round of the loop:
-                # together they would hold the loop for 10 ms.
+                # Many requests can have waited for the same configuration. One of them continues in each
+                # round of the loop: all together would hold the loop for 10 ms.
                 async with self._decides:
                     await trio.lowlevel.checkpoint()
         part = self.part_of(fields)

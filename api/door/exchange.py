@@ -25,7 +25,7 @@ Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
 REFUSED = frozenset({401, 403, 429})  # the refusals of a caller
-# The headers of an answer that stay when a 503 replaces the answer. They do not depend on its content.
+# The headers that stay when a 503 replaces an answer: they do not depend on the answer's content.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",
@@ -257,8 +257,8 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # Without room in the budget, an answer is sent if it has begun, comes in several parts, or can
-        # report a change.
+        # Without room for the answer in `untaken`, it is still sent if it has begun, comes in several
+        # parts, or can report a change.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

@@ -56,7 +56,7 @@ class Handing:
     def __init__(
         self, reactor: Reactor, timers: Timers, connect: Callable[[int], socket.socket]
     ) -> None:
-        """`connect` opens a passage to the worker of a part at once, or raises OSError."""
+        """`connect` opens a passage to the worker of a part without waiting, or raises OSError."""
         self.reactor = reactor
         self.timers = timers
         self.door: Taker | None = None  # set by the door itself
@@ -184,7 +184,8 @@ class _Passage:
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        # One call for each confirmation, and one more, because a call can raise the other end's error.
+        # One `recv` for each connection that can have been confirmed, and one more, because a `recv` can
+        # raise the other end's error.
         for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)

@@ -146,8 +146,8 @@ class Handshake(Channel):
         handshakes: HandshakeTurns,
         done: "Callable[[Handshake, bytes | None], None]",
     ) -> None:
-        """`done` is called once, after a successful handshake, with the client's bytes after it, or
-        None.
+        """`done` is called once, after a successful handshake. It gets the bytes that followed the
+        handshake: b"" if the client has ended the connection, None if no bytes came.
         """
         super().__init__(owner, transport, address)
         self.account = account_of(None, address[0])

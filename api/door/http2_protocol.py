@@ -31,8 +31,8 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# A header block that is refused because it begins with three changes of the table's size. Clients need at
-# most two (RFC 7541, 4.2), and `hpack` would carry out all of the 30,000 that fit into a block.
+# Matches a header block that begins with three changes of the table's size. The door refuses it: clients
+# need at most two changes (RFC 7541, 4.2), and `hpack` would carry out all 30,000 that fit into a block.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # The entries of HPACK's static table that answers use.
 _NAMES = {
@@ -89,7 +89,7 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return a value that changes with the table: its sizes, and its newest entry, which is first."""
+        """Return a value that changes with the table: the table's sizes and its newest entry."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 

@@ -38,7 +38,8 @@ RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of a request's events, and their content, held until they are accepted or refused."""
+    """The files of a request's events, and their content, which is held until the events are accepted or
+    refused."""
 
     files: list[FileRecord]
     held: list[Kept]
@@ -177,7 +178,8 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """The new row shares the named file's content if it is stored, otherwise its source URL."""
+        """Return `file` with the content of the named file. If that content is not stored yet, return
+        `file` with the named file's source URL."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

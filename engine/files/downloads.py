@@ -18,7 +18,7 @@ _NAMELESS = "file"
 _ATTR = "!#$&+-.^_`|~"  # RFC 8187 leaves these as they are, and letters and digits
 
 OCTETS = "application/octet-stream"
-# No browser runs these or renders them as a page, whatever the bytes. HTML, SVG and XML are not here.
+# Types that no browser runs or renders as a page, whatever the bytes: not HTML, SVG and XML.
 _INERT = frozenset(
     {
         OCTETS,

@@ -29,8 +29,8 @@ class FileGrant(Struct, frozen=True):
 
 
 class FileUrls:
-    """The signer and reader of URLs, in the trio thread. `origin` is called each time, because the port
-    can become known late."""
+    """The signer and reader of URLs, in the trio thread. `origin` returns the beginning of a URL; it is
+    called for each URL, because the server's port can become known late."""
 
     def __init__(
         self,

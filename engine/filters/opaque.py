@@ -29,7 +29,8 @@ from engine.filters.syntax import (
 from engine.filters.values import CHARACTERS
 
 STEPS = 20  # of one evaluation: 2 to 5 us
-# With a pattern, which is compiled each time: 300 us at most, 30 us for usual patterns.
+# Of one evaluation with a pattern, which the library compiles each time: 300 us at most, 30 us for usual
+# patterns.
 MATCH_STEPS = 1_000
 _ARITHMETIC = frozenset("+-*/%")
 _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)

@@ -42,7 +42,7 @@ def equal(left: Any, right: Any, facts: Facts) -> bool:
 
 
 def ordered(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two operands of an order. Raises EvaluationError if they have none."""
+    """Return two operands for `<`, `<=`, `>` or `>=`. Raises EvaluationError if they have no order."""
     kind, other = type(left), type(right)
     if kind is other and kind in (int, str, bool):
         return left, right

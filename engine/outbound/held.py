@@ -26,8 +26,8 @@ class HeldStatistics(Struct, frozen=True):
 
 
 class HeldBytes:
-    """Owner of the counts, on the trio thread. Attempts of a workspace get room in their order,
-    workspaces in turn.
+    """Owner of the counts of held bytes, on the trio thread. Workspaces get room in turn; within a
+    workspace, attempts get room in their order.
     """
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:

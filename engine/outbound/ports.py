@@ -138,5 +138,5 @@ class TemplateStage(Protocol):
         that detect repeated requests, because a script can change the id in the body."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return the outcome by the rules of the template's service. A 200 of the service can report an
+        """Return the outcome by the template's rules. A 200 of the template's service can report an
         error, and a 429 a time to retry."""

@@ -1,4 +1,4 @@
-"""The sender of all attempts: to the wire at once, or through files, transform, template and token.
+"""The sender of all attempts: directly to the wire, or through files, transform, template and token.
 
 The sender decides nothing about deliveries: a request that cannot be made is a failed attempt.
 """

@@ -63,9 +63,9 @@ Link = trio.SocketStream | SecuredLink
 
 
 class PartLinks:
-    """The links to all parts. Owner of the states: the process's trio thread.
+    """The links to all parts. Owner of `states`: the process's trio thread.
 
-    `rows` returns the nodes as of the last look.
+    `rows` returns the rows of all nodes, as this process last read them.
     """
 
     def __init__(

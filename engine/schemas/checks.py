@@ -54,8 +54,8 @@ class SchemaCheck:
 
 
 class SchemaCompiler:
-    """The compiler of active schemas. It drops those that were compiled longest ago. Owner: the trio
-    thread."""
+    """The compiler of active schemas. When all compiled schemas together are too large, it drops the
+    schema that was compiled longest ago. Owner: the trio thread."""
 
     def __init__(self, most_bytes: int = COMPILED_BYTES) -> None:
         self._most_bytes = most_bytes

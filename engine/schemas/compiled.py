@@ -41,8 +41,8 @@ ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the sche
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
 EACH = 0  # stands for the number of an object's names, each of which can violate `propertyNames`
 BYTES_A_UNIT = 32  # bytes of text that cost as much as one value
-# A payload of this size, or one whose text costs more than this work, is handled in steps, which take
-# milliseconds at worst.
+# A payload of at least STEPS_BYTES is checked in steps of milliseconds at worst. So is a payload whose
+# text costs more than STEPS_WORK to match against the schema's patterns.
 STEPS_BYTES = 16 * 1024
 STEPS_WORK = 20_000
 MESSAGE_LENGTH = 240

@@ -26,8 +26,8 @@ UNICODE_CLASS = (
     200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
 # The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and after each replacement reads the
-# whole pattern again: a pattern with 2,500 of these escapes took 3 s. Reading READ_ANEW characters takes
-# as long as compiling one state.
+# whole pattern again: a pattern with 2,500 of these escapes took 3 s. Reading READ_ANEW characters again
+# costs one unit of the size.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
@@ -154,8 +154,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # What precedes has a fixed length. So a character can match at only one copy of a repeated
-            # single character.
+            # All elements before this one have a fixed length. If this element is a single character with
+            # `most` copies, a character of the text can match at only one of these copies.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -211,9 +211,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # The weight of a schema contains at least 2 + size // 16 for each application of a pattern to a value
-    # (see `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this sum. So
-    # a character can match at no more than weight * dearest places of all applied patterns.
+    # Each application of a pattern to a value adds at least 2 + size // 16 to the schema's weight (see
+    # `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this addend. So a
+    # character can match at no more than weight * dearest places of all applied patterns.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

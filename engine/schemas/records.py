@@ -32,7 +32,7 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
     activated_at_ms: int | None  # the last time
 
     def active(self) -> ActiveSchema | None:
-        """Return the part that the hot path needs; None for a version that is not active."""
+        """Return what the hot path needs of an active version; None for another version."""
         if self.status is not SchemaStatus.ACTIVE:
             return None
         return ActiveSchema(self.id, self.environment, self.event_type, self.weight, self.document)
@@ -46,7 +46,7 @@ class SchemaFilter(Struct, frozen=True, kw_only=True):
 
 
 class SchemaPage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, more versions have ids below it."""
+    """A page of versions, newest first. If `below` is set, more versions have ids below `below`."""
 
     items: list[SchemaRecord]
     below: str | None

@@ -1,4 +1,4 @@
-"""The meaning of an answer by the service's rules: a 200 can report a failure, and a 403 a rate limit."""
+"""The meaning of an answer by the template's rules: a 200 can report a failure, a 403 a rate limit."""
 
 import json
 import math
@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories that follow from the status alone (None: success). The rules judge no other outcomes,
-# such as a timeout.
+# The categories of outcomes that have an answer, as its status decides them (None: success). The rules do
+# not judge an outcome of another category, such as a timeout.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -53,8 +53,8 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition, and the category of failures that match it. `wait` replaces the template's `wait`.
-    `wait_s` applies if the answer does not say how long to wait."""
+    """A condition: an answer that meets it is a failure of `category`. `wait` replaces the template's
+    `wait`. `wait_s` applies if the answer does not say how long to wait."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None

@@ -105,8 +105,8 @@ __all__ = ["Definition", "Destined", "Example"]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The example of a template. From the outbound body `event` and `config`, the template makes `body`:
-    JSON, or a text in another format."""
+    """The example of a template. From the outbound body `event` and the configuration `config`, the
+    template makes `body`: JSON, or a text in another format."""
 
     event: dict[str, Any]
     config: dict[str, Any]

@@ -24,8 +24,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # By the `id()` of a destination's `Template`, because hashing the object would cost more. An
-        # entry keeps its `Template`, so that no other object gets its `id()`.
+        # The key is the `id()` of a destination's `Template`, because hashing the object would cost more.
+        # An entry keeps this `Template`, so that no other object gets the same `id()`.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(

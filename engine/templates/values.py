@@ -58,8 +58,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# A template can show the same data twice, as text and as HTML. Values never change: comparing their
-# identity is enough.
+# The last value and its text: a template can show the same data twice, as text and as HTML. Values never
+# change, so comparing their identity is enough.
 _latest: tuple[object, str] = (None, "null")
 
 

@@ -148,7 +148,7 @@ class JobQueue:
 
     def take_slow(self, now: float) -> Job | None:
         """Remove and return the next slow job of a workspace that has used at most BURST_S beyond its
-        share of CPU; None if there is none."""
+        share of CPU; None if there is no such job."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -165,8 +165,8 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All turns are used up. Each workspace gets the same number of new turns: just enough that
-            # one of them has CPU left.
+            # No workspace has CPU left. Each workspace gets the same number of new turns, just enough
+            # that at least one workspace has CPU again.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)

@@ -161,8 +161,7 @@ class Worker:
         self._size = self._measure()[0]  # bytes of addresses, after the last job
 
     def serve(self, held: int) -> None:
-        """Answer jobs until the server closes the socket. `held`: the flags of the measures that confine
-        this process."""
+        """Answer jobs until the server closes the socket. `held`: the result of `confine`."""
         self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:

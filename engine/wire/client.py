@@ -199,7 +199,7 @@ class WireClient:
             connection.close()
 
     async def aclose(self) -> None:
-        """`abort_all`, then give the reactor a turn to close the sockets."""
+        """`abort_all`, then let the reactor close the sockets."""
         self.abort_all()
         await trio.lowlevel.checkpoint()
 

@@ -229,8 +229,9 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """If received handshake bytes wait for their turn, the connection ends only after that
-        turn. The bytes can contain the reason, and a peer that closes must not get an earlier turn.
+        """End the connection. If received handshake bytes wait for a handshake step, end it only after
+        that step: the bytes can contain the reason of the end, and a peer that closes must not get the
+        step earlier.
         """
         if self._shaking:
             self._end = error
@@ -285,7 +286,8 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """The head decides whether the answer can end here, even if TLS's close_notify is missing."""
+        """Complete the answer if the connection ended without an error, and the answer's head states
+        neither a length nor chunks. TLS's close_notify can be missing. Otherwise fail."""
         if error is not None:
             words = "the connection was reset within the answer"
             self._fail(WireError(ErrorCategory.PROTOCOL, words))

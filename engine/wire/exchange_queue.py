@@ -196,7 +196,7 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """If the next exchange waits only for a connection, join the line of its origin."""
+        """If the next exchange waits only for a connection, join the line of the exchange's origin."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

@@ -58,7 +58,7 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # An exchange whose reused connection was dead does not take an idle one: it can be dead too.
+        # An exchange whose reused connection was dead takes no idle connection, which can be dead too.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

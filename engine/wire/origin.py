@@ -42,13 +42,13 @@ class ReceiverOrigin:
         self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:
-        """Wait in `line`: `offered` is called when a connection becomes idle."""
+        """Add `who` to `line`: its `offered` is called when a connection becomes idle."""
         if self.line is None:
             self.line = {}
         self.line[who] = None
 
     def leave(self, who: Wanting) -> None:
-        """Stop waiting in `line`. Harmless if `who` does not wait there."""
+        """Remove `who` from `line`. Harmless if `who` is not in it."""
         if self.line is not None:
             self.line.pop(who, None)
             if not self.line:

@@ -19,8 +19,8 @@ from engine.wire.failure import WireError
 
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
-# Long enough to save a busy destination most look-ups; short, so that a changed address is used
-# soon.
+# A found address is used for this long: a busy destination needs few look-ups, and a changed address is
+# used soon.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -95,8 +95,8 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The name waits in the queue of each workspace that asks for it; the first that can
-            # have a thread is charged. No workspace waits because another's share is exhausted.
+            # The name waits in the queue of each workspace that asks for it. The first workspace that
+            # can have a thread is charged, so no workspace waits for another workspace's share.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -111,8 +111,8 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """While name servers hang, every attempt gives up, and names without a caller would fill
-        the queue.
+        """Remove the waiter, and a queued name without waiters: while name servers hang, such names would
+        fill the queue.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:

@@ -74,7 +74,7 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """An answer that equals the last one is not parsed, and skips this."""
+        """Prepare to parse an answer. Not called for an answer that equals the last one."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
