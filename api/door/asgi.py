@@ -73,7 +73,7 @@ class Lifespan:
         except Exception:
             if self._started.is_set():
                 raise
-            # By the ASGI specification, an application without a lifespan raises an error at once.
+            # By the ASGI specification, an application without a lifespan raises an error.
         finally:
             self._started.set()
             self._stopped.set()

@@ -215,7 +215,7 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Return True if the connection speaks HTTP/2, or can still turn out to."""
+        """Return True if the connection speaks HTTP/2, or if more bytes must show whether it does."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True

@@ -145,10 +145,10 @@ def check(head: Head) -> None:
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:
-    """Return the Content-Length of `raw` if the rest of `raw` equals `known`; None otherwise. `known`
-    is a whole head that was accepted.
+    """Return the Content-Length of `raw` if `raw` equals `known` except for this number; None otherwise.
+    `known` is a whole head that was accepted.
 
-    Such a head needs no other check: only the digits differ, in a field that occurs once.
+    Such a `raw` needs no other check: only the digits differ, in a field that occurs once.
     """
     field = _LENGTH_FIELD.search(known)
     if field is None:

@@ -53,9 +53,9 @@ class FrontDoor:
         elsewhere: Elsewhere | None = None,
         handing: Handing | None = None,
     ) -> None:
-        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door
-        listens at the address in `settings`; if False, another server has the listeners and the
-        connections (`api.asgi`).
+        """`heads` judges the heads of all requests except ingestion; if None, `app` judges them.
+        `listens`: the door listens at the address in `settings`; if False, another server has the
+        listeners and the connections (`api.asgi`).
         """
         self.heads = heads
         self.elsewhere = elsewhere

@@ -312,7 +312,7 @@ class Http2Connection(Sending):
             request.end()
 
     def _on_reset(self, event: h2.events.StreamReset) -> None:
-        """A request was cancelled: by its client, or by `h2` because of an error of its client
+        """A request was cancelled by its client, or by `h2` because the client broke the protocol
         (CVE-2025-8671)."""
         request = self._streams.get(event.stream_id or 0)
         if request is not None:

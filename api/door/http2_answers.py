@@ -166,7 +166,7 @@ class StreamAnswering:
             untaken.give_back(account, size)
 
     def _finish(self) -> None:
-        """A client that is still sending its body can first send the rest."""
+        """End the request. A client that is still sending its body can first send the rest of it."""
         if not self._complete or self._exchange is not None:
             return
         if self.ended:

@@ -19,7 +19,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """A connection's state, with the streams that `h2` does not know."""
+    """The state of one connection: the state that `h2` has, and the streams that `h2` does not know."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -102,9 +102,9 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the connection's turn. Between two turns, send at once if no other
-        request is open, otherwise in the reactor's next pass. A commit often answers several
-        requests: their answers are then sent together.
+        """Send at the end of the connection's turn. Between two turns, send now if no other request is
+        open, otherwise in the reactor's next pass. A commit often answers several requests: their
+        answers are then sent together.
         """
         if not self._busy:
             if len(self._streams) > 1:

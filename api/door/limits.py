@@ -31,8 +31,8 @@ class Limits:
     # The limit on the bytes that the door reads of a refused HTTP/2 body. If the door resets the
     # stream before the body's end, the client can lose the answer (Node.js always does).
     http2_drain_bytes: int = 1024 * 1024
-    # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): a
-    # number at once, and then a rate.
+    # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): the
+    # number that can come in a burst, and the rate after it.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
     # The limit on the cost of a client's frames without useful work, in units of 25 us of CPU

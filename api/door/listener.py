@@ -60,7 +60,7 @@ class Listener:
                 return
 
     def abort(self, error: BaseException | None) -> None:
-        """Pause after an error in `ready`, then continue: a bug there must not end the service."""
+        """Pause after an error in `ready`, then continue: a bug there must not end the listener."""
         self._rest()
 
     def _rest(self) -> None:

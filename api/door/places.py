@@ -134,7 +134,7 @@ def account_of(entry: Entry | None, host: str) -> str:
     return f"address {(address.packed if address.version == 4 else address.packed[:NETWORK_BYTES]).hex()}"
 
 
-# Smaller answers are not counted: a client's socket nearly always takes them at once.
+# Smaller answers are not counted: the socket nearly always takes them without waiting for the client.
 LEAST_BYTES = 4 * 1024
 UNTAKEN_RETRY_S = 2
 TOO_MUCH_UNTAKEN = "too many bytes of answers wait to be read: read them, then try again"

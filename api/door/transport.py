@@ -85,7 +85,7 @@ class LinkTransport(PlainTransport):
 
     def read(self) -> bytes | None:
         """Raises OSError if the other worker has closed the link, even if it has sent bytes before.
-        That worker has then refused its client: the request must not be served.
+        That worker has then answered its client with a refusal: the request must not be served.
         """
         data = super().read()
         if data:

@@ -123,7 +123,8 @@ class Depot:
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle the marks of content that is not held; return how many blobs it removed. Never raise."""
+        """Settle the marks of content that is not held, and return the number of removed blobs. Never
+        raise."""
         removed = 0
         after: Key = (0, b"")
         while True:
@@ -190,7 +191,7 @@ def _no_place(error: BlobsAwayError) -> Refusal:
 
 
 class FileLibrary:
-    """The reader of rows and bytes. Every method can raise StoreAwayError."""
+    """The reader of files' rows and bytes. Every method can raise StoreAwayError."""
 
     def __init__(
         self, store: FileStore, blobs: BlobStore, visibility: Visibility, plans: Plans
@@ -216,8 +217,8 @@ class FileLibrary:
         return await self._store.page(environment, shown, below, limit)
 
     def open(self, file: FileRecord, start: int, end: int) -> AsyncIterator[bytes]:
-        """Return the bytes of a STORED file from `start` up to `end`. Close the iterator if it is not
-        read to its end; it raises BlobsAwayError."""
+        """Return the bytes of a STORED file from `start` up to `end`. The iterator raises BlobsAwayError.
+        Close the iterator if it is not read to its end."""
         assert file.state is FileState.STORED
         assert file.sha256 is not None
         return self._blobs.read(blob_key(file.environment, file.sha256), start, end)

@@ -100,8 +100,8 @@ class Part(Struct, frozen=True):
 def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> Part:
     """Return the part that a Range header asks for, of a file of `size` bytes.
 
-    `condition` is If-Range. The part is the whole file if the condition is not `tag`, or if the Range has
-    several ranges or is malformed. Raise UnsatisfiableError.
+    `condition` is If-Range, `tag` the file's entity tag. The part is the whole file if these two differ,
+    or if the Range has several ranges or is malformed. Raise UnsatisfiableError.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):

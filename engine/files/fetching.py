@@ -139,7 +139,7 @@ class UnroutedFiles:
                 await trio.sleep(LOOK_S)
 
     async def run_once(self) -> int:
-        """Fetch at most `AT_ONCE` files that are due; return how many. Raise StoreError."""
+        """Fetch at most `AT_ONCE` files that are due, and return their number. Raise StoreError."""
         due = await self._unfetched.due(int(self._now() * 1000), AT_ONCE)
         async with trio.open_nursery() as nursery:
             for file, tries in due:

@@ -59,7 +59,7 @@ class FilterFailures:
         self._counted[rule.id] = FilterFailure(rule.environment, rule.id, source, new)
 
     def of(self, rule: FailingRule, recorded: FilterErrors | None) -> FilterErrors | None:
-        """Return the failures of a rule's filter, with those not yet written."""
+        """Return the failures of a rule's filter: `recorded`, and those that are not yet written."""
         known = recorded
         for waiting in (self._open.get(rule.id), self._counted.get(rule.id)):
             if waiting is not None and waiting.filter == rule.filter:
@@ -73,8 +73,8 @@ class FilterFailures:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write the counted failures. They are kept while the database is away; failures that it refuses
-        are dropped."""
+        """Write the counted failures. Keep them while the database is away; drop failures that the
+        database refuses."""
         if not self._counted:
             return
         self._open, self._counted = self._counted, {}

@@ -16,8 +16,8 @@ Member = tuple[str | int, ...]  # the path, from the event's field on
 
 
 class MemberValue(Struct, frozen=True):
-    """A member, as in `event.payload.items[0]`, and its value as JSON, cut off after 200 characters; None
-    if the event has no such member."""
+    """A member, as in `event.payload.items[0]`, and its value as JSON, cut off after 200 characters.
+    `value` is None if the event has no such member."""
 
     path: str
     value: str | None

@@ -158,8 +158,8 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return the characters in a value's strings. Spend steps for the conversion of lists and maps to the
-    library's values."""
+    """Return the number of characters in a value's strings. Spend steps for the conversion of lists and
+    maps to the library's values."""
     kind = type(value)
     if kind is str:
         return len(value)

@@ -172,7 +172,7 @@ def _number(left: Any, right: Any) -> type:
 
 def _int(left: int, right: int, result: int) -> int:
     """Raise EvaluationError if the result or an operand is not a signed 64-bit integer. CEL reads larger
-    integers in JSON as unsigned, and does not mix both."""
+    integers in JSON as unsigned, and does not calculate with a signed and an unsigned integer."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result

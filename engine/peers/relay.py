@@ -96,8 +96,8 @@ class Relay:
     def part(self) -> None:
         """Close each carried connection as soon as its request is answered.
 
-        A busy connection can have a request under way at all times. The nodes get the clients'
-        addresses, and end each connection with its next answer.
+        A busy connection can have a request under way at all times. So the nodes get the addresses of
+        the clients, and end each client's connection with its next answer.
         """
         if self._parting.is_set():
             return

@@ -20,7 +20,7 @@ COMPILED_BYTES = 8 << 20  # the texts of all schemas that stay compiled
 
 
 class SchemaCheck:
-    """The `engine.model.read_models.PayloadCheck` of one active version."""
+    """The check of payloads by one active schema. Implements `engine.model.read_models.PayloadCheck`."""
 
     __slots__ = ("_compiled", "_compiler", "schema")
 

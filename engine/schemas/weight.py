@@ -121,8 +121,8 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # A made-up subschema with the cost of `uniqueItems`, which compares all values within the items:
-        # the subschema applies to each of these values.
+        # A made-up subschema that stands for `uniqueItems`: it costs 1 for each value within the items,
+        # because `uniqueItems` compares all these values.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1

@@ -1,7 +1,7 @@
 """The structure of a template's body: JSON whose strings (the leaves) are in the template language.
 
-The leaves' values are encoded only after the program has run, so an event's values cannot change the
-structure.
+All leaves are compiled into one program. Their values are encoded only after the program has run, so an
+event's values cannot change the structure.
 """
 
 from collections.abc import Callable

@@ -102,7 +102,7 @@ class WorkspaceJobs(Struct, eq=False):
 
 
 class JobQueue:
-    """The jobs of all workspaces. Owner: the pool. Quick and slow scripts have separate turns."""
+    """The jobs of all workspaces. Owner: the pool. Quick and slow jobs wait in separate queues."""
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}

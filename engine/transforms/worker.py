@@ -24,8 +24,8 @@ CPU_S = 0.050  # the limit of one run; the script engine checks it between opera
 # because a job can also compile its script.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # bytes of one script
-# Bytes of JavaScript's calls. The process has a stack of 8 MiB, because native functions take little
-# between two checks of this limit.
+# The limit on the stack of JavaScript's calls, in bytes. The process's stack of 8 MiB is enough: native
+# functions take little stack between two checks of this limit.
 STACK = 512 * 1024
 OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # 0.5 MB each at rest

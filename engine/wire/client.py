@@ -66,7 +66,8 @@ class WireStatistics:
 
 
 class WireClient:
-    """Implements `engine.ports.Sender`. Owner of queues and descriptors; used on the trio thread only."""
+    """Implements `engine.ports.Sender`. Owner of the exchange queues and the descriptors; used
+    on the trio thread only."""
 
     def __init__(
         self,

@@ -105,8 +105,8 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """If the workspace has more than an equal share of the descriptors, close one of its own
-        idle connections.
+        """Close the oldest idle connection. If the workspace has more than an equal share of the
+        descriptors, close its own oldest idle connection instead, if possible.
         """
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)

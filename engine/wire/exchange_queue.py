@@ -81,7 +81,7 @@ class ExchangeQueue:
     def go(self, exchange: OutboundExchange) -> None:
         """Send an exchange over the connection that became idle last, or open a new connection.
 
-        A waiting exchange keeps its target if the destination's target changes: its headers can
+        A waiting exchange keeps its origin if the destination's URL changes: the exchange's headers can
         hold secrets of the former receiver.
         """
         idle = exchange.origin.idle
@@ -96,7 +96,7 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Remove a waiting exchange from the queue. Begin the next one if possible: it can have another
+        """Remove a waiting exchange. Begin the next exchange if possible: that exchange can have another
         origin, with an idle connection."""
         self._leave(exchange)
         self._next()
@@ -105,8 +105,8 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended; make its connection idle at the origin, or close it.
 
-        A connection beyond the concurrency is closed, and `go` prefers an idle connection to a new
-        one. An origin never has more connections than its destinations' concurrencies add up to.
+        A connection beyond the concurrency is closed, and `go` prefers an idle connection to a new one.
+        So an origin never has more connections than its destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin

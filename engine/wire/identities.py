@@ -123,7 +123,7 @@ def _judged_key(text: str) -> _Key:
 
 
 class Identities:
-    """Owner of the contexts of one process; used on the trio thread only."""
+    """Owner of the identities' TLS contexts in one process; used on the trio thread only."""
 
     def __init__(self, authorities: Path | None = None) -> None:
         """`authorities`: a PEM file of authorities in addition to the system's."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Many servers close idle connections after 5 s. The client closes them earlier, so it rarely uses a dead
 # connection.
 IDLE_S = 4.0
-# A sweep closes at most this many connections, in about 1 ms: thousands can have become idle at once.
+# A sweep closes at most this many connections, in about 1 ms: thousands can be due together.
 CLOSED_AT_ONCE = 64
 EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
