@@ -17,8 +17,8 @@ STREAMS = 100  # requests at once on one connection; more would only wait for th
 # The most kinds of settings that a client can send on one connection. `h2` keeps unknown kinds too: all
 # 65,536 kinds, sent in 400 KB, took 56 MB for each connection.
 SETTINGS = 32
-# The door always reopens this window, because the windows of the streams bound the bytes held. The
-# protocol's default, 64 KiB, allowed 0.65 MB/s over a round trip of 100 ms.
+# The window of a whole connection. The door always reopens it, because the windows of the streams bound
+# the bytes held. The protocol's default, 64 KiB, allowed 0.65 MB/s over a round trip of 100 ms.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
 ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame

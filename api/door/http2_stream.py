@@ -1,6 +1,6 @@
 """One HTTP/2 request, from its head to the end of its answer.
 
-The stream's window bounds the held bytes of the body. Of the answer, at most a slice is held.
+The stream's window bounds the held bytes of the body. At most a slice of the answer is held.
 Nothing here awaits.
 """
 
@@ -53,8 +53,8 @@ class StreamRequest(StreamAnswering):
     # --- what comes from the client
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
-        """Judge the head. `admitted`: the result of an earlier equal head. `body`: the whole body, if it
-        came with the head."""
+        """Judge the head. `admitted`: the admission of an earlier request with an equal head. `body`: the
+        whole body, if it came with the head."""
         head = self.head
         elsewhere = self._lane.elsewhere
         if elsewhere is not None and admitted is None:

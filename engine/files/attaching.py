@@ -62,8 +62,8 @@ class Attaching:
         """Store an event's attachments, and rewrite its `attachments` to name the files.
 
         Raise Refusal `overloaded`, or `not_found` for an unknown file. With an idempotency key, raise
-        KeyedRefusal instead of `not_found`: the key can have been accepted before. After an error nothing
-        is held.
+        KeyedRefusal instead of `not_found`: an event with the same key can have been accepted before.
+        After an error nothing is held.
         """
         event = accepted.event
         assert event.attachments is not None

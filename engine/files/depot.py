@@ -1,10 +1,10 @@
 """The depot: it stores streams as blobs by hash, and removes blobs that no row names.
 
-The key of content is its environment and hash: no environment can learn of another's files.
+The key of a blob is its environment and hash: no environment can learn of another environment's files.
 
 A mark says that a hash can have a blob without a row. The statement that removes a file's row marks the
-row's hash. A crash leaves at most a mark, which the next start settles: it removes the blob if there is
-no row, then the mark.
+row's hash. A crash leaves at most a mark. After the next start, the depot settles this mark: it removes
+the blob if there is no row, then the mark.
 """
 
 from collections import Counter

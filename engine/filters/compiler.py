@@ -1,7 +1,7 @@
 """The compiler of filters: closures over an event's fields, with the results that CEL gives.
 
-Closures are ten times faster than the CEL library. A subtree that needs CEL's other kinds or a regular
-expression goes to the library: see `engine.filters.opaque`.
+Closures are ten times faster than the CEL library. A subtree with a kind of value that JSON does not
+have, or with a regular expression, goes to the library: see `engine.filters.opaque`.
 """
 
 from typing import Any

@@ -45,8 +45,8 @@ _ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
-    """Return an estimate of the number of states of a pattern, in linear time. For a malformed pattern it
-    has no meaning."""
+    """Estimate the number of states of a pattern's automaton, in linear time. For a malformed pattern the
+    number has no meaning."""
     groups = [0]  # sizes of the open groups, the innermost last
     atom, at = 0, 0
     closes = True  # False after an unclosed class, behind which no class is closed

@@ -122,7 +122,7 @@ def require_script(library: Any, source: str) -> None:
     """Raise BrokenScriptError if a source is not a complete script by itself.
 
     `ScriptContext` puts the source into a function. A source that could end this function has an unpaired
-    bracket.
+    bracket, so it fails here.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)

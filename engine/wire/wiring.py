@@ -1,4 +1,4 @@
-"""The wiring of a client: the record of the parts that its queues and connections share."""
+"""The wiring of a client: the record of the objects that the client's queues and connections share."""
 
 import ssl
 from dataclasses import dataclass, field
