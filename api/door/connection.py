@@ -195,7 +195,7 @@ class ClientConnection(Passing):
         """Return True if `raw` differs from the last head only in the body's length.
 
         Return False if the last request was not ingestion: the application can still be reading
-        `head`, and a True changes the length in `head`.
+        `head`, whose length this method would change.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
