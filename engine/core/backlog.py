@@ -81,7 +81,7 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or set it aside in memory until its cursor's read ends."""
+        """Leave a delivery in the store, or set it aside in memory until the read under way ends."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -284,8 +284,8 @@ class Backlog:
     def forget(self) -> None:
         """Drop all waiting deliveries from memory, so that they are read again.
 
-        Reads without lanes find RETRYING deliveries by due time, so note their due times instead of
-        moving the cursors.
+        Without lanes, RETRYING deliveries are read by due time and not from the cursors. Only the
+        earliest due time is noted for them.
         """
         window, reader = self.window, self.reader
         reader.forget()
@@ -315,7 +315,7 @@ class Backlog:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
-        """Return the instant of the next due read, due retry, or allowed sending. None: never."""
+        """Return when the next read or retry is due, or sending is allowed again. None: never."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -330,7 +330,7 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read at once the stored deliveries that are due only after `latest`."""
+        """Have the stored deliveries that are due after `latest` read now, to shorten their waits."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -343,8 +343,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that an unsettled delivery can have. Without lanes, RETRYING deliveries
-        can have lower seqs."""
+        """Return the lowest seq that an unsettled delivery can have. Without lanes, this leaves out
+        RETRYING deliveries, whose seqs can be lower."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [

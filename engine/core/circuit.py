@@ -1,6 +1,6 @@
 """The circuit of one destination: it opens after failures in a row, and one delivery probes it.
 
-Only failures of the destination count. TRANSFORM and INTERNAL are failures of the service or of the
+Only failures of the destination count. TRANSFORM and INTERNAL are failures of Angarium or of the
 tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts: the
 destination's name leads to that address.
 """
@@ -72,8 +72,8 @@ class Circuit:
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # only while HALF_OPEN
         self.tries = 0  # failed probes since the circuit opened
-        # True if only deliveries of the service's own events failed since the last success. Announcing
-        # such a circuit would cause one more own event.
+        # True if only deliveries of Angarium's own events failed since the last success. To announce
+        # such a circuit would make one more own event.
         self.quiet = True
 
     def succeeded(self) -> bool:
@@ -91,8 +91,8 @@ class Circuit:
     def failed(
         self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False
     ) -> bool:
-        """Count a failure. `own`: the delivery is of one of the service's own events. Returns whether
-        the state changed."""
+        """Count a failure. `own`: the delivery is of one of Angarium's own events. Returns whether the
+        state changed."""
         counts = category not in NOT_THE_DESTINATIONS
         if counts and not own:
             self.quiet = False
@@ -126,8 +126,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore a circuit that was open or half-open, as open. The arguments are limited, because the
-        clock can have stepped since."""
+        """Restore an open circuit from a snapshot. Times too far in the future are shortened, because
+        the clock can have stepped since."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

@@ -31,8 +31,8 @@ class ClockHistory:
     def since(self, taken_at: float, now: float) -> float:
         """Return the sum, in seconds, of the clock's steps since the instant `taken_at`.
 
-        After a step back, some instants occur twice. `taken_at` then means the later one, so that no
-        failure seems longer than it was.
+        After a step back, the clock shows some instants a second time. Such a `taken_at` counts as the
+        later of the two, so that no failure seems to last longer than it did.
         """
         eras = [*self._eras, _Era(self._first, now, self.total_s)]
         found = [each for each in eras if each.first <= taken_at <= each.last]

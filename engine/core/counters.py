@@ -48,8 +48,8 @@ def _within_most(
 ) -> int | None:
     """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The bucket's mean shows where in the bucket most durations lie. For this mean, the durations in
-    other buckets count as the middles of their buckets.
+    The mean of the bucket's durations shows where in the bucket most of them lie. It follows from the
+    sum of all durations: each duration in another bucket counts as the middle of that bucket.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -61,8 +61,8 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # The durations in the bucket are taken to grow from `low` to `high` as a power of their rank
-    # `part`. The exponent is chosen so that their mean is `mean`.
+    # Assume that the durations in the bucket grow from `low` to `high` as a power of their rank (`part`,
+    # 0 to 1). The exponent is chosen so that their mean is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -144,8 +144,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. Spilled deliveries come late, with an earlier
-        `now`: they count in the last slot."""
+        """Count deliveries that were just committed. The `now` of spilled deliveries can be before
+        the present slot. They then count in the present slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)

@@ -36,7 +36,7 @@ class ClientCredentials(
 
 
 class MutualTls(Struct, frozen=True, rename="camel", tag_field="kind", tag="MTLS"):
-    """A certificate chain with its key, both PEM, that connections to the receiver show."""
+    """The client certificate for connections to the receiver: chain and key, both PEM."""
 
     certificate: str
     private_key: str
@@ -48,7 +48,7 @@ SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
-# The upper bound of a destination's concurrency, fixed or adapting. Few receivers take more.
+# The upper bound of a destination's concurrency, fixed or adaptive. Few receivers can handle more.
 MOST_CONCURRENCY = 256
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 

@@ -33,7 +33,7 @@ class Failing:
             self.began_at = min(began)  # an older release's snapshot lacks `began_at`
 
     def failed(self, now: float, *, own: bool) -> bool:
-        """Count a failure. `own`: the delivery is of one of the service's own events. Returns True if a
+        """Count a failure. `own`: the delivery is of one of Angarium's own events. Returns True if a
         new snapshot must be written."""
         self.failures += 1
         loud = self.quiet and not own

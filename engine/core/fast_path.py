@@ -1,6 +1,6 @@
-"""The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
+"""The fast path of a single delivery: it is sent when it arrives, without `DestinationMachine.commands`.
 
-It is open only while `DestinationMachine.commands` would always decide the same: send it.
+The fast path is open only while `commands` would decide to send any delivery that arrives.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one state machine. Each call of `commands` decides whether it is open until the
-    next call. Meanwhile, only deliveries on the fast path reach the machine."""
+    """The fast path of one state machine. Each call of `commands` opens or closes the fast path until
+    the next call. Between the two calls, only deliveries on the fast path reach the machine."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

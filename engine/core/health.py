@@ -34,7 +34,7 @@ class HoldReason(IntEnum):
 
 
 class Hold(Struct, frozen=True):
-    """The reason why a destination is held, and the end (seconds since the epoch; None: not known)."""
+    """The reason why a destination is held. `until`: its end (seconds since the epoch), if known."""
 
     reason: HoldReason
     until: float | None = None

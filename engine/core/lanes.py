@@ -129,10 +129,10 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Return the deliveries to settle together with a head that is settled without an attempt.
+        """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
 
-        They end before the first RETRYING delivery. The last of them heads the lane until its outcome is
-        committed.
+        These are all deliveries before the first RETRYING one. The last one becomes the lane's head
+        until its end is committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -192,7 +192,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """If a delivery heads its lane, put this object in place of the lane's older object of it."""
+        """If the lane's head is an older object of this delivery, put the new object in its place."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):
@@ -225,7 +225,7 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all lanes that are parked until after `latest`."""
+        """Ask now for all lanes that are parked until after `latest`, to shorten their waits."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -297,8 +297,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether a STRICT destination's only lane is skipped. Reads from the cursor on would
-        bring the same deliveries as reads of the lane."""
+        """Return whether a STRICT destination's only lane is skipped. Then reads from the cursor on are
+        not needed: they would return the same deliveries as reads of the lane."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:

@@ -44,8 +44,8 @@ FASTEST = 0.6
 # searched again, downwards.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# After a larger width caused too many failures, only the limit is used for REFUSED_REST windows. Then
-# the larger width is only a sixteenth (CAREFUL) above it.
+# If a larger width causes too many failures, the next REFUSED_REST windows use the limit as their width.
+# After them, the larger width is only a sixteenth (CAREFUL) above the limit.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
@@ -53,7 +53,8 @@ BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as a
 # If the share of failures grows by more than this, plus what chance explains, the window's width is too
 # high.
 FAILURES_SEEN = 0.05
-# Without a window before, this share of failures, beyond what chance explains, is too high.
+# Without an earlier window to compare with, a share of failures above this, plus what chance explains,
+# is too high.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.

@@ -357,7 +357,7 @@ class DestinationMachine:
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: deliveries that wait but are not in `pending`."""
+        """Return the destination's health. `asleep`: waiting deliveries that `pending` does not count."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
@@ -365,7 +365,7 @@ class DestinationMachine:
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
-        """Break the reference cycles, so that the machine's memory is freed at once."""
+        """Break the reference cycles, so that the machine's memory is freed without the collector."""
         del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
         del self.fast_path
 

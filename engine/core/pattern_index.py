@@ -173,7 +173,7 @@ class PatternIndex(Generic[T]):
         return list(found.values())
 
     def portions(self, event_type: str, steps: Steps) -> Iterator[list[T]]:
-        """Yield the entries that `find` returns, in slices of work: there can be a million.
+        """Yield the entries that `find` returns, in slices, because there can be a million.
 
         An entry comes once for each of its patterns that names the type.
         """
@@ -181,8 +181,8 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield ids of the found entries, in slices, each with the table that maps its ids to entries.
-        During a pause, entries can be removed from the table."""
+        """Yield the ids of the found entries in slices, each slice with the table of its entries by id.
+        During a pause, entries can be removed from that table."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):
@@ -262,7 +262,7 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return the position in the type at which each segment begins, and one for a further segment."""
+    """Return where each segment begins in the event type, and last where a further one would begin."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)

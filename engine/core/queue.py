@@ -13,8 +13,8 @@ FAVOURED = 9
 
 
 class EligibleQueue:
-    """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for
-    one place in ten. Replays get no such places.
+    """Owner of the eligible deliveries of one destination. The most urgent class goes first, except
+    that one place in ten goes to another class. Replays never get this tenth place.
 
     A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
     destinations nothing waits.

@@ -42,8 +42,8 @@ class Outstanding(Struct):
     settled: dict[str, int] = {}  # deliveries whose rows changed since then, with their seqs
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether a delivery as it was read can be older than its last settlement. Only a requeue
-        raises the seq, so a delivery with a higher seq was read later."""
+        """Return whether the row that was read can be older than the delivery's last settlement. A row
+        with a higher seq than that settlement is newer, because only a requeue raises the seq."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -101,24 +101,24 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note that a wait was shortened in the store, to end at `due`.
+        """Note that a delivery's wait was shortened in the store: its retry is due at `due`.
 
-        The read under way can still return the longer wait. If a new schedule allows that wait, only
-        this note makes the reader read the delivery in time.
+        The read under way can still return the row with the longer wait. If a newer schedule allows the
+        longer wait, only this note makes the reader read the delivery again in time.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
-        """Note that the answer of a DueRequest, up to `last_due`, may be incomplete."""
+        """Note that the store may have more for a DueRequest. `last_due`: of the last delivery read."""
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:
             self.beyond = now + RETRY_READ_S  # the shortened waits must be written first
 
     def recall(self, latest: float, now: float) -> None:
-        """Read at once the stored deliveries that are due after `latest`, to shorten their waits.
-        `latest`: when the longest wait of the present schedule, begun `now`, would end."""
+        """Have the stored deliveries that are due after `latest` read now, to shorten their waits.
+        `latest`: the end of the longest wait that the present schedule allows from `now` on."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now
@@ -308,7 +308,7 @@ class Reader:
             return None
         gain = min(self._due_limit, room)
         # The answer begins with the rows of retries that are already in memory (`known`), so the request
-        # asks for that many rows more. If these are many and room is short, the read waits.
+        # asks for that many rows more. If `known` is large and room is short, the read waits.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

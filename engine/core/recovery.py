@@ -39,8 +39,8 @@ def forget_former(
     backlog: Backlog,
     now: float,
 ) -> None:
-    """Remove the deliveries from `uncommitted` that come again with a higher seq. They were requeued, so
-    their earlier ends are durable. A read under way can still return an earlier row, which is stale."""
+    """Remove from `uncommitted` the deliveries that arrive again with a higher seq. They were requeued,
+    so their earlier ends are durable. A read under way can still return an earlier row: it is stale."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

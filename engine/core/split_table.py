@@ -1,4 +1,4 @@
-"""A table of ids in parts, so that neither its growth nor a copy of its ids is one long step.
+"""A table by id, split into small dicts (parts), so that neither growth nor a copy is one long step.
 
 One dict of a million ids takes 30 ms to grow, and 27 ms to be copied on a busy machine.
 """
@@ -11,8 +11,8 @@ from zlib import crc32
 
 T = TypeVar("T")
 
-# Parts of equal size would all grow at the same time. The last part is 127 times as large as the first,
-# and has a 32nd of all ids.
+# Parts of equal size would all grow at the same time, so the sizes differ. The last part is 127 times as
+# large as the first, and has a 32nd of all ids.
 PARTS = 64
 WHOLE = 4_096  # the most ids in a table of one part, which takes the least memory
 
@@ -79,7 +79,7 @@ class SplitTable(Generic[T]):
         return chain.from_iterable(list(part.values()) for part in self._parts)
 
     def parts(self) -> tuple[dict[str, T], ...]:
-        """Return the parts, to be read only. If the table grows, other parts can replace them."""
+        """Return the parts, for reading only. If the table grows, other parts can replace them."""
         return self._parts
 
     def _part(self, identifier: str) -> dict[str, T]:
@@ -87,7 +87,7 @@ class SplitTable(Generic[T]):
         return parts[0] if len(parts) == 1 else parts[part_of(identifier)]
 
     def _spread(self, identifier: str) -> dict[str, T]:
-        """Split the one part into many, and return an id's part. A table that shrinks keeps its parts."""
+        """Split the only part into PARTS parts. Return the new part for this id."""
         whole = self._parts[0]
         self._parts = tuple({} for _ in range(PARTS))
         for each, value in whole.items():

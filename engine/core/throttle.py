@@ -168,7 +168,7 @@ class Throttle:
 
     def failed_too_long(self) -> tuple[bool, bool]:
         """Return whether the destination must be disabled for failing too long; and, if so, whether all
-        failed deliveries were of the service's own events."""
+        failed deliveries were of Angarium's own events."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
@@ -211,12 +211,12 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if the destination need not be disabled any more."""
+        """Return True if the destination is disabled now, or need not be disabled any more."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
     def resume(self, now: float) -> None:
-        """End a Retry-After, and let an open circuit probe at once: an operator has lifted the hold."""
+        """End a Retry-After, and let an open circuit probe now: an operator has lifted the hold."""
         self.paused_until = None
         self.circuit.repaired(now)
         self.changed = True

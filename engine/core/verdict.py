@@ -1,4 +1,4 @@
-"""The verdict on an attempt's outcome, or on its absence: the delivery's next durable state."""
+"""The verdict on a delivery, after an attempt or without one: the delivery's next durable state."""
 
 import math
 from enum import IntEnum
@@ -155,9 +155,9 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Return the settlement of a delivery without an attempt, for the reason that the signal gives.
+    """Return the settlement of a delivery for which no further attempt is made. `signal`: the reason.
 
-    If the settlement has no error, the row keeps the last attempt's error.
+    If the settlement has no error, the row keeps the error of the last attempt, if there was one.
     """
     end = next_state(state, signal)
     quarantined = signal is DeliverySignal.QUARANTINE

@@ -131,8 +131,8 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return the number of deliveries and of bytes that may be read for a class. None: for due
-        retries and lanes."""
+        """Return how many deliveries and bytes may be read for a class. `queue` is None for reads of due
+        retries and of lanes."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:
