@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
-The shell owns the attempts in flight and the settlements that are not durable yet. Before it replaces a
-dropped machine, it waits until it has none of either.
+The shell owns the attempts in flight and the settlements that are not durable yet. Before the
+shell replaces a dropped machine, it waits until all attempts have ended and all settlements are durable.
 """
 
 from functools import partial
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: a single delivery can be sent at once, without a turn."""
+        store. `few`: a single delivery can be sent now, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:

@@ -21,11 +21,11 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # the most attempts that one turn begins: less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can begin attempts while it holds fewer places than this many times the free places. A
-# workspace that is alone gets four fifths of all places.
+# A workspace can begin attempts while it holds fewer than PORTION times as many places as are free. A
+# workspace that is alone stops at four fifths of all places, which is 4 times the free fifth.
 PORTION = 4
-# After this time without an outcome, an attempt counts as lost. The longest attempts wait some minutes
-# before they are sent. After that, the receiver has at most 60 s to answer.
+# After this time without an outcome, an attempt counts as lost. An attempt can wait some minutes before
+# it is sent. Then the receiver has at most 60 s to answer.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -54,8 +54,8 @@ class Attempts:
         # by workspace: its attempts in flight, and one place for each actor with a granted place
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # by delivery: the attempt that had no outcome at the last check, and the time of the check that
-        # first saw this attempt
+        # by delivery: an attempt that had no outcome at the last check, and the time of the first check
+        # that saw this attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0
@@ -116,7 +116,7 @@ class Attempts:
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
         """Note that a turn of `actor` began `count` attempts. Returns whether the actor should ask for
-        another turn at once.
+        another turn now.
 
         `allowed`: the result of `allowance`; None if the turn did not call it.
         """

@@ -67,8 +67,9 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called to disable a destination. Its flags: only the service's own events failed; the
-        destination failed for too long. `forgettable` wakes the intake to delete backlog rows."""
+        """`gone` is called to disable a destination. Its two flags: whether only deliveries of
+        Angarium's own events failed, and whether the destination failed for too long. `forgettable` wakes
+        the intake to delete backlog rows."""
         self._find = find
         self._now = now
         self._store = store
@@ -110,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # an actor that a person's request activated can have no backlog row, and be missing in `dirty`
+        # also those with an actor: if a person's request activated it, there was perhaps no backlog row
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -158,7 +159,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left can have settled these deliveries: the new one reads the store.
+            # An actor that has just left can have settled these deliveries: the new actor reads the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -298,7 +299,7 @@ class Directory:
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Note backlog rows that were written; call it after `arrived`. If a row's delivery was not
-        written (key in use, dead letter to retry gone), the row can be deleted again."""
+        written (its idempotency key was in use, or it had left the DLQ), the row can be deleted."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -58,8 +58,8 @@ class Dispatcher:
             self._wake.set()
 
     def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Do a part of the actor's work without a turn: call `part(about)`, and return its result. If it
-        raises, `actor` crashes, and the result is True."""
+        """Call `part(about)`, a part of the actor's work, without a turn. Return the result of `part`. If
+        `part` raises, `actor` crashes, and the result is True."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes

@@ -15,7 +15,7 @@ class ActorState(IntEnum):
     STARTING = 1  # the store is being read for its state machine
     RUNNING = 2
     BACKING_OFF = 3
-    # its machine is gone; attempts or settlements of that machine can still be under way
+    # the actor has dropped its machine, whose attempts or settlements can still be under way
     RESTARTING = 4
     RETIRED = 5
 
@@ -35,7 +35,7 @@ class ActorSignal(IntEnum):
 
     READ = 0
     BEGIN = 1
-    # its machine is dropped: the ordering changed, or deliveries may not have reached it
+    # the actor drops its machine: the ordering changed, or deliveries may not have reached the actor
     RESTART = 2
     CRASH = 3
     BACKOFF_OVER = 4

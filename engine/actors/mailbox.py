@@ -32,7 +32,7 @@ class Departed(Protocol):
 
 
 class Flight(Struct, gc=False):
-    """One attempt of a delivery. The sender calls it with the outcome; only the first call counts."""
+    """One attempt of a delivery. The sender calls this object with the outcome; the first call counts."""
 
     actor: Departed
     delivery: Delivery
@@ -58,7 +58,7 @@ class Arrived(Struct, gc=False):
 
 
 class Answered(Struct, gc=False):
-    """The store's answer to a request. None: the store could not answer."""
+    """The store's answer to a request. `answer` is None if the store could not answer."""
 
     request: AnyRequest
     answer: ReadBack | list[Delivery] | None
@@ -70,7 +70,7 @@ class Ordered(Struct, gc=False):
 
 
 class Resumed(Struct, gc=False):
-    """An operator's request: end a Retry-After, and let an open circuit probe at once."""
+    """An operator's request: end a Retry-After, and let an open circuit probe now."""
 
 
 class Spill(Struct, gc=False):

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The default two workers hold at most 64 jobs, so no worker lacks work. The limit is one fortieth of
-# the default number of places for attempts.
+# The limit is above the 64 jobs that the default two workers can hold, so no worker lacks work. It is one
+# fortieth of the default number of places for attempts.
 MOST = 256
 # Members woken for each attempt that no longer waits for its script. After the limit was reached,
 # waking begins only at half the limit, so there is room for a second member.
@@ -32,7 +32,7 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that have reached the limit, and since then have more than half of it
+        # workspaces that have reached the limit, until their count falls to half of it
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -55,7 +55,7 @@ class ScriptLimit:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
-        """Return whether `member` must begin no attempt now. If so, it is woken when it can."""
+        """Return whether `member` must begin no attempt now. Then `member` is woken when it can."""
         if not self._full and not self._held:
             return False
         config = member.config
@@ -74,8 +74,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """If no attempt waits for a script any more, wake all members, because nothing would wake the
-        others later."""
+        """Wake WOKEN members of a workspace. If none of its attempts waits for a script any more, wake
+        all members, because no later call of `went` would wake them."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -70,7 +70,7 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """Its task is shielded, and only `scope` cancels it: the children must stop in order."""
+    """A child's task. Only `scope` cancels it, because the children must stop in order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
@@ -161,7 +161,7 @@ class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
     GivenUpError.
 
-    After a takeover by another process, it stops all children at once, and calls `on_lost` to fail the
+    After a takeover by another process, it stops all children together, and calls `on_lost` to fail the
     writes that the children still wait for.
     """
 

@@ -21,7 +21,7 @@ LARGE_ROWS = 100  # events and deliveries of a submission; these take some 2 ms
 
 
 class Intakes:
-    """Owner of the choice. `large` takes the large submissions while several environments send."""
+    """Passes each submission to an intake. `large` gets large ones while several environments send."""
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment gets no more room if its submissions take more than PORTION times the free room. A
-# single environment stops at four fifths of the queue, and a fifth is free for others.
+# An environment gets no more room if its submissions take more than PORTION times the free room. An
+# environment that is alone stops at four fifths of the queue, which is 4 times the free fifth.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 

@@ -67,8 +67,8 @@ class Outage:
         """Call `run` until the store answers, and return its result.
 
         `run` gets True if an earlier run has an unknown outcome. A run that lost a race (ContentionError)
-        is repeated at once, and a run without an answer (StoreAwayError) after a pause. Other errors are
-        raised at once.
+        is repeated without a pause, a run without an answer (StoreAwayError) after a pause. Other errors
+        are raised.
 
         The run is not repeated if `unless` returns True for its error, or if `until` returns True after
         the pause. The error is then raised. Its `maybe_written` is True if any run may have written.

@@ -1,4 +1,4 @@
-"""The announcer: it makes the service's own events from outcomes and snapshots that became durable.
+"""The announcer: it makes Angarium's own events from outcomes and snapshots that became durable.
 
 Deliveries of own events announce nothing, so that no own event causes another.
 """
@@ -23,7 +23,7 @@ DEAD_LETTERED = "angarium.delivery.dead_lettered"
 
 
 class AnnounceOnce(Protocol):
-    """The function that enters an own event; see `engine.ingest.own_events`."""
+    """The function that enters one of Angarium's own events; see `engine.ingest.own_events`."""
 
     def __call__(
         self,
@@ -39,7 +39,7 @@ class AnnounceOnce(Protocol):
 
 
 class Announcer:
-    """The maker of own events. `find` returns a destination's present configuration."""
+    """The maker of Angarium's own events. `find` returns a destination's present configuration."""
 
     def __init__(self, announce: AnnounceOnce, find: Callable[[str], Destination | None]) -> None:
         self._announce = announce

@@ -21,7 +21,7 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. `keeps` is False while its owner wants only dead letters."""
+    """The outcomes that pass a filter. While `keeps` is False, only dead letters are counted."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment

@@ -68,7 +68,7 @@ class Counting(Protocol):
 
 
 class Announcing(Protocol):
-    """The announcer of the service's own events; see `engine.recording.announcer`."""
+    """The announcer of Angarium's own events; see `engine.recording.announcer`."""
 
     def dead(self, settlements: Sequence[Settlement]) -> None:
         """Announce dead letters."""
@@ -149,12 +149,12 @@ class Recorder:
             self._gathering.deadline = until
 
     def mark(self, mark: BacklogMark) -> None:
-        """Write a destination's `BacklogMark` with the next group, instead of one that still waits."""
+        """Write a destination's `BacklogMark` with the next group. It replaces one that still waits."""
         self._marks[mark.destination] = mark
         self._wake.set()
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
-        """Write a destination's snapshot with the next group, instead of one that still waits."""
+        """Write a destination's snapshot with the next group. It replaces one that still waits."""
         waiting = self._snapshots.get(write.destination)
         if waiting is not None:
             write.before = waiting.before
@@ -231,7 +231,8 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group; halve what is refused. The first accepted part has all marks and snapshots."""
+        """Write a group. If the store refuses it, write its halves: the first accepted part includes all
+        marks and snapshots."""
         parts = Halves(taken)
         for part in parts:
             try:
@@ -250,7 +251,7 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write part of a group and report it. `emptied`: its only outcome, without the response."""
+        """Write a part of a group and report it. `emptied`: the part's only outcome, without response."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)

@@ -26,8 +26,8 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request. `counted`: the field of its changes that holds the number of
-    deliveries; None for a single delivery. `before`: this number before the chunk."""
+    """The audit entry of a request. `counted`: the field of the entry's changes that holds the number
+    of deliveries; None for a single delivery. `before`: that number without this chunk."""
 
     entry: AuditEntry
     counted: str | None = None
@@ -50,7 +50,7 @@ class Requeued(Struct):
 
 
 class DeadStretch(Struct):
-    """Part of the queue, oldest first.
+    """A part of the dead-letter queue, oldest first.
 
     - `matched`: how many deliveries pass the filter.
     - `found`: the first deliveries that pass.

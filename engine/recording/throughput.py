@@ -70,7 +70,7 @@ class Throughput:
         self.sum = Counts()
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count the events of a durable group, except the service's own, and the `lost` ones, whose
+        """Count the events of a durable group, except Angarium's own, and the `lost` ones, whose
         idempotency key another event holds."""
         sent = [event for event in events if event.origin is not OWN]
         if lost:

@@ -26,8 +26,8 @@ SINGLY = 10  # dead letters of a destination that are announced one by one betwe
 # The limit on lines between two sums, and on the lines of a sum: together two lines a second.
 LINES = 60
 DESTINATIONS = (
-    # the limit on destinations that have a sum, some MB; the dead letters of further destinations are
-    # all announced singly
+    # the limit on destinations whose dead letters are summed, which takes some MB; the dead letters of
+    # further destinations are all announced singly
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
