@@ -7,9 +7,9 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# `low_seq` is written once this time has passed and this many deliveries were settled, both since its
-# last write. After a restart, the process reads again what was settled since then; reading MARK_SETTLED
-# rows takes 100 us. If every settlement wrote `low_seq`, destinations with few events would write a row
+# `low_seq` is written once MARK_EVERY_S have passed and MARK_SETTLED deliveries were settled since its
+# last write. After a restart, the process reads again the deliveries settled since that write: 100 us for
+# MARK_SETTLED rows. If every settlement wrote `low_seq`, destinations with few events would write a row
 # for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
@@ -35,8 +35,8 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was just written without a due time. `after`: the settlements between
-        two writes of the row."""
+        """`new`: the backlog row was just written without a due time. `after`: how many settlements
+        must lie between two writes of the row."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")

@@ -159,7 +159,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left can have settled these deliveries: the new actor reads the store.
+            # An actor that has just left can have settled these deliveries: the new one must read them.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()

@@ -183,7 +183,7 @@ class Mailbox:
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
         """Pass about `most` messages to the machine; return how many. Each delivery in a message counts
-        as one."""
+        as one message."""
         messages = self.messages
         left = most
         while messages and left > 0:
@@ -229,7 +229,7 @@ class Mailbox:
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
     """Return how many messages the answer counts as. An answer is never split, because the machine's
-    cursor can only move past all of its deliveries."""
+    cursor can only move past all deliveries of the answer."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -118,7 +118,7 @@ class SnapshotReads:
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
 # A workspace can get one more reader while it uses fewer than PORTION times the free readers. A workspace
-# that is alone stops at three of the four readers, since 3 is more than 2 times the free one. Without this
+# that is alone stops at three of the four readers, as 3 is more than 2 times the free one. Without this
 # limit, slow reads of one workspace could use all readers: a count of a million deliveries takes seconds.
 PORTION = 2
 

@@ -1,4 +1,4 @@
-"""The limit on attempts that wait for their scripts: a workspace with many of them begins no more.
+"""The limit on attempts that wait for their scripts: a workspace with many such attempts begins no more.
 
 Otherwise a workspace with slow scripts would fill all places for attempts.
 """

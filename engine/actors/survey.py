@@ -72,8 +72,8 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the state of each destination with work or in trouble. For all others, use
-        `standing_of`."""
+        """Return the states of the destinations with work or in trouble. `standing_of` knows the states
+        of all others."""
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
             if other is None:

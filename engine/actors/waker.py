@@ -80,7 +80,7 @@ class Waker:
                 again_s *= 2
 
     async def _look(self) -> tuple[int, bool]:
-        """Return how many destinations were activated, and whether the store can have more such rows."""
+        """Return how many destinations were activated, and whether further ones can be due."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

@@ -22,7 +22,7 @@ class Failing:
         # since when deliveries have waited and failed without a success
         self.silent_since: float | None = None
         self.spared_at: float | None = None  # when the count of failing time restarted
-        self.quiet = True  # only deliveries of the service's own events have failed
+        self.quiet = True  # only deliveries of Angarium's own events have failed
         if kept is not None:
             self.failures, self.quiet = kept.failures, kept.quiet
             self.since = None if kept.since is None else min(kept.since, now)
@@ -55,8 +55,8 @@ class Failing:
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination will count as failing if no delivery succeeds before. None: it
-        fails already, or no delivery waits after a failure."""
+        """Return when the destination will count as failing if no delivery succeeds before then. None:
+        it fails already, or no delivery waits after a failure."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S

@@ -4,8 +4,8 @@ When a head succeeds, the next delivery becomes the head as soon as the outcome 
 other end, it becomes the head when the outcome is committed.
 
 A lane whose head must wait long is *parked*: all of it leaves memory, and is read back when the head is
-due. A lane without room for a delivery is *skipped*: this and all later deliveries stay in the store
-until none of the lane's deliveries is in memory.
+due. If memory has no room for a delivery of a lane, the lane is *skipped*: this delivery and all later
+ones of the lane stay in the store until none of the lane's deliveries is in memory.
 
 A KEY lane grows only while it has fewer deliveries than memory has free places, to leave room for other
 lanes.
@@ -164,7 +164,7 @@ class Lanes:
         return found
 
     def hold(self, delivery: Delivery) -> None:
-        """Let no other delivery of the lane become eligible until the end of this one is durable."""
+        """Let no other delivery of the lane become eligible until this delivery's end is durable."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None:
             self._ending[delivery.id] = key

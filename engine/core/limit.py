@@ -31,8 +31,8 @@ LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
 # The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
-# receiver had free places, 0 if the additional attempts only waited. Below WORTH the limit is too high.
-# WORTH is under one half: too low a limit costs throughput, too high a limit costs little.
+# receiver had free places, 0 if the additional attempts only waited. If the gain is below WORTH, the
+# limit is too high. WORTH is under one half: too low a limit costs throughput, too high a limit little.
 WORTH = 0.2
 LARGEST = 0.5  # the limit on one comparison's result: chance or a sudden change can make it large
 # The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths.
@@ -122,7 +122,8 @@ class AdaptiveLimit:
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # Not counted: they can have waited for connections, or behind attempts of a larger width.
+            # The first attempts at a new width can have waited for connections, or behind attempts at a
+            # larger width, so they are not counted.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS

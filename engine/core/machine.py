@@ -258,8 +258,8 @@ class DestinationMachine:
         self._limit_waits(config, now)
 
     def clock_stepped(self, by_s: float, now: float) -> None:
-        """Follow a step of the clock to `now`. Pauses keep their remaining time. Retries are due when
-        their rows say, but no later than the schedule's longest wait from now."""
+        """Follow a step of the clock to `now`. Pauses keep their remaining time. A retry is due when
+        its row says, but no later than the schedule's longest wait from now."""
         self._now = now
         for each in (self._throttle, self._counters, self._backlog.reader):
             each.clock_stepped(by_s)

@@ -1,7 +1,7 @@
 """Event type patterns: a comparison of one pattern with a type, and an index of many patterns.
 
 A `*` stands for one segment between dots; at the end of a pattern, for one or more. A pattern that
-begins with `*` never names the service's own `angarium.` types.
+begins with `*` never names types of Angarium's own events (`angarium.`).
 
 The index is a radix tree over segments, in which `*` is an edge of its own.
 """
@@ -77,7 +77,7 @@ class _Node(Generic[T]):
 
 
 class PatternIndex(Generic[T]):
-    """Entries by id. A look-up finds an entry if one of its patterns names the event type.
+    """Entries by id. A look-up finds an entry if one of the entry's patterns names the event type.
 
     A look-up that pauses can miss changes that were made since it began, and nothing else.
     """

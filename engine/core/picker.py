@@ -88,7 +88,7 @@ class Picker:
         self, config: Destination, now: float, most: int, send: list[Delivery]
     ) -> None:
         """Begin attempts that a person asked for, ahead of all others. If the circuit is open, the first
-        of them probes it."""
+        of these attempts probes it."""
         urgent = self._backlog.queue.urgent
         most = self._throttle.allow_urgent(now, most)
         while urgent and len(send) < most:

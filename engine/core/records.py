@@ -104,8 +104,8 @@ class Attempt(Struct, gc=False):
 class Settlement(Struct, gc=False):
     """A delivery's next durable state, with the attempt that led to it, if one did.
 
-    `expects` is the attempt count that the row must have: a group that is written twice changes nothing
-    the second time.
+    `expects` is the attempt count that the row must have, so that a group that is written twice changes
+    nothing the second time.
     """
 
     delivery: Delivery

@@ -20,7 +20,7 @@ class CircuitSnapshot(Struct, array_like=True):
     opened_at: float
     next_probe_at: float
     tries: int
-    quiet: bool = False  # only deliveries of the service's own events have failed
+    quiet: bool = False  # only deliveries of Angarium's own events have failed
 
 
 class FailureRow(Struct, array_like=True):

@@ -185,7 +185,7 @@ def corrected_wait(
     """Shorten a delivery's wait to the longest that the present schedule allows.
 
     Returns the latest due time that the schedule allows. If the wait was longer, also returns the
-    settlement that makes the shorter wait durable. A delivery whose schedule is used up is due at once,
+    settlement that makes the shorter wait durable. A delivery whose schedule is used up is due now,
     without a settlement.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000

@@ -4,8 +4,9 @@ An unordered destination has a cursor for each class. An ordered destination has
 classes together. The classes of one cursor are a group.
 
 The rule: all unsettled deliveries of a group with a seq up to its cursor are in memory. Exceptions are
-skipped lanes, and RETRYING deliveries, which are read when due. Nothing beyond the cursor is in memory.
-A cursor is *direct* while it is at the last known seq: then arrivals go into memory at once.
+skipped lanes, and RETRYING deliveries, which are read when due. Beyond the cursor, memory has only due
+retries, deliveries with a person's order, and arrivals that are set aside until a read ends.
+A cursor is *direct* while it is at the last known seq: then arrivals go straight into memory.
 """
 
 from functools import lru_cache
@@ -166,7 +167,7 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether an arrival goes into memory at once. Only for a window whose cursors are all
+        """Return whether an arrival goes straight into memory. Only for a window whose cursors are all
         direct."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 

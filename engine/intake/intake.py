@@ -112,7 +112,7 @@ class Intake:
     # --- what callers do
 
     def submit(self, submission: Submission) -> None:
-        """Queue a submission for the next group, or refuse it at once."""
+        """Queue a submission for the next group, or refuse it now."""
         if self._outage.under_way or self._closed or not self._waiting.put(submission):
             self._refused += 1
             submission.settle(OVERLOADED)

@@ -1,4 +1,4 @@
-"""The choice between two intakes: while several tenants send, large batches go to the second one.
+"""The choice between two intakes: while several tenants send, large batches go to the second intake.
 
 A batch becomes durable as a whole, and submissions behind it would wait for its statement.
 """

@@ -1,8 +1,8 @@
 """The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-It passes each announcement on as an own event. In the log, dead letters are summed for each destination
-and minute. The lines of a minute are limited, so that failing receivers do not fill a disk. Own events
-announce a destination's first dead letters of a minute singly, and the rest as one sum.
+It passes each announcement on as one of Angarium's own events. These events announce a destination's
+first dead letters of a minute singly, and the rest as one sum. The log has only the sum for each
+destination and minute. The lines of a minute are limited, so that failing receivers do not fill a disk.
 """
 
 from collections.abc import Mapping
