@@ -108,8 +108,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass about TURN_MESSAGES messages to the machine; for some time after a crash, only one a
-        turn."""
+        """Pass about TURN_MESSAGES messages to the machine; for some time after a crash, only one in
+        a turn."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:

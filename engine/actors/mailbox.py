@@ -32,7 +32,7 @@ class Departed(Protocol):
 
 
 class Flight(Struct, gc=False):
-    """One attempt of a delivery. The sender calls this object with the outcome; the first call counts."""
+    """One attempt. The sender calls this object with the outcome; only the first call counts."""
 
     actor: Departed
     delivery: Delivery

@@ -34,7 +34,7 @@ class HoldReason(IntEnum):
 
 
 class Hold(Struct, frozen=True):
-    """The reason why a destination is held. `until`: its end (seconds since the epoch), if known."""
+    """The reason for a destination's hold. `until`: the hold's end (seconds since the epoch)."""
 
     reason: HoldReason
     until: float | None = None

@@ -365,7 +365,7 @@ class DestinationMachine:
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
-        """Break the reference cycles, so that the machine's memory is freed without the collector."""
+        """Break the reference cycles, so that memory is freed without garbage collection."""
         del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
         del self.fast_path
 

@@ -90,7 +90,7 @@ class Orders:
         return delivery.id in self._uncommitted
 
     def cancels(self, delivery: Delivery) -> bool:
-        """Remove the order for a delivery whose attempt failed. Returns whether the order cancels it."""
+        """Remove the order for a delivery whose attempt failed. Returns True for a cancellation."""
         return self.open.pop(delivery.id, None) is Order.CANCEL
 
     def clear(self) -> None:

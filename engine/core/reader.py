@@ -110,7 +110,8 @@ class Reader:
             self.leaves(due)
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
-        """Note that the store may have more for a DueRequest. `last_due`: of the last delivery read."""
+        """Note that the store may have more deliveries for a DueRequest. `last_due`: the due time of the
+        last delivery that was read."""
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:

@@ -27,7 +27,7 @@ class Dead(Struct, frozen=True, gc=False):
 
 class ChunkAudit(Struct, frozen=True):
     """The audit entry of a request. `counted`: the field of the entry's changes that holds the number
-    of deliveries; None for a single delivery. `before`: that number without this chunk."""
+    of deliveries; None for a single delivery. `before`: that number before this chunk."""
 
     entry: AuditEntry
     counted: str | None = None
