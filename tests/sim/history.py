@@ -133,10 +133,12 @@ class _History:
         ]
         if self._world.under_way:
             left.append(f"{self._world.under_way} statements are under way for ever")
-        held = set()
-        for (_, identifier), record in tables.destinations.items():
-            if record.status is DestinationStatus.DISABLED:
-                held.add(identifier)
+        disabled = {
+            key
+            for key, record in tables.destinations.items()
+            if record.status is DestinationStatus.DISABLED
+        }
+        held = {identifier for _, identifier in disabled}
         owed = set()
         for row in tables.deliveries.values():
             if row.status in _WAITING:
@@ -150,12 +152,12 @@ class _History:
         ]
         if self._plan.machines:
             left += self._keeper.misplaced()
-        if not held:
-            left += [
-                f"replay job {job.id} is {job.status.name} for ever"
-                for job in tables.replays.jobs.values()
-                if job.status in UNFINISHED
-            ]
+        waits = {environment for environment, _ in disabled}  # a job waits for its destinations
+        left += [
+            f"replay job {job.id} is {job.status.name} for ever"
+            for job in tables.replays.jobs.values()
+            if job.status in UNFINISHED and job.environment not in waits
+        ]
         return left
 
     async def _end(self) -> None:

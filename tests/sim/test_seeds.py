@@ -50,6 +50,7 @@ SEVERAL_BROKE = (
     1013537,
     1046732,
     1103234,
+    1136455,
 )
 JUDGED = range(250)  # each keeps every promise
 SEVERAL = range(100)  # with several nodes
