@@ -31,8 +31,8 @@ RETRY_S = 2  # files take seconds, not minutes
 
 
 class UploadQuery(Query):
-    """The description of a file whose bytes are the body. In the other forms the body has the
-    description."""
+    """The description of a file whose bytes are the body. A form or a JSON body has the description
+    itself."""
 
     environment: Word[Environment] | None = None
     file_name: str | None = None

@@ -216,8 +216,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # The row of a standby (a waiting server) has an epoch below 0 and stays. It gives no right to
-            # write. The standby can be writing its row of `nodes`, which refers to this row.
+            # A standby's row has an epoch below 0, which gives no right to write. It is not deleted: the
+            # standby can be writing its row of `nodes`, which refers to it.
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )

@@ -202,8 +202,8 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. If it had the larger width, only that width is too
-        high.
+        """Handle a window with too many failures. If the window had additional requests (`_more`), the
+        limit stays: only the additional requests were too many.
 
         `known`: there is a window before it to compare with.
         """

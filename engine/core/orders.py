@@ -60,7 +60,8 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the open order for a delivery, if any, after its shortened wait became durable."""
+        """Carry out the open order for a delivery, if any. Called when the delivery's shortened wait is
+        durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 

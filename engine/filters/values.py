@@ -3,8 +3,8 @@
 In Python 1 equals True, and a quotient is rounded down. Python compares an integer with a double exactly;
 CEL converts the integer to a double first.
 
-Nothing here takes more than linear time. Longer work than one step spends steps
-(`engine.filters.scope.STEPS`).
+Nothing here takes more than linear time. Work that takes longer than one step is
+charged to the filter's budget of steps (`engine.filters.scope.STEPS`).
 """
 
 import math

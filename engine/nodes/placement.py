@@ -25,7 +25,8 @@ class PartPlaces(Struct, frozen=True):
 
 
 def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
-    """Return the holders and offers of `parts` parts. `dead`: rows of dead nodes, which offer nothing.
+    """Return the places of all parts; `parts` is their number. `dead`: rows of dead nodes, which cannot
+    work for any part.
 
     A dead node's machine still counts as the holder. If it restarts the process, the part need not move.
     """

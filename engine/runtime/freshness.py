@@ -11,9 +11,8 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# The limit on the time that is left out of the age because the loop did not run. A longer time means
-# that the process was stopped or its computer slept. Permissions can have changed meanwhile and must be
-# confirmed first.
+# While the loop does not run, the models' age does not grow, for at most this time. After a longer pause,
+# for example because the computer slept, permissions can have changed: they must be confirmed first.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 

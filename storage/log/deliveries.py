@@ -137,7 +137,8 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the search that continues a walk at its limit, None if each row of the index matches."""
+        """Return the search that continues after the limit on examined rows. None: the selection has no
+        filter, so each examined row is a result."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None
