@@ -43,8 +43,8 @@ TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
 # The most waits of a group for rows that another session has locked: ten waits take a second
-# (`LOCK_WAIT_MS` in `storage.database.profiles`). After each wait, the submissions that waited are halved:
-# ten halvings find one request among a thousand.
+# (`LOCK_WAIT_MS` in `storage.database.profiles`). After each wait, the submissions that waited are
+# halved: ten halvings find one request among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
