@@ -19,8 +19,8 @@ class EnvironmentLocks:
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that
-        wait here for environments that the other intake may hold for long."""
+        """`wake` makes this intake's loop look for work again. `refuse` gets environments that the other
+        intake can hold for long, and refuses their submissions that wait in this intake."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None

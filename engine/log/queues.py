@@ -1,4 +1,5 @@
-"""The queues of waiting deliveries as callers see them: lanes, the place of one delivery, and its waits.
+"""The queues of waiting deliveries as callers see them: lanes, and for one delivery its place and the
+reasons why it waits.
 
 The store serves them, because a destination without an actor, or a disabled one, also has a queue.
 """

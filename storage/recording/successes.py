@@ -188,7 +188,8 @@ def are_successes(settlements: Sequence[Settlement]) -> bool:
 def bind_successes(
     arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], single: Singles
 ) -> Successes:
-    """Add the arguments of `success_clauses`; return the properties that determine its SQL.
+    """Add to `arguments` what the SQL of `success_clauses` refers to. Return the properties of the group
+    that determine this SQL.
 
     `single` and `marks` are the result of `mark_singles`.
     """

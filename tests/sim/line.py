@@ -102,7 +102,7 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """Refuse a cancellation: a running statement is cancelled only if its process dies."""
+        """Refuse to cancel a running statement, unless the process that runs it is dead."""
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED

@@ -1,5 +1,5 @@
-"""The lean crossing from trio to PostgreSQL: it runs statements whole, notices losses, and reports
-errors."""
+"""The short path of a hot connection to PostgreSQL: it runs a statement to its end, notices a lost
+connection, and reports errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
