@@ -119,7 +119,7 @@ class Route:
     - `installation`: only keys of the installation's first workspace can call the route.
     - `opens_session`: a login code of the console can call it.
     - `in_grace`: a key's former secret can call it, while that secret is valid after a rotation.
-    - `embed`: the answer to an embed session. It has no default, so every route must state it.
+    - `embed`: whether an embed session can call it. It has no default, so every route must state it.
     - `ability`: the permission that an embed session needs. `field_abilities`: further permissions, for
       single fields of the body.
     - `ingestion`: the request counts against the rate of ingestion.
