@@ -96,8 +96,8 @@ class PostgresDeliveries:
     """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH, for reads that examined as many rows as they may
-        without a full page. If None, such a read ends there."""
+        """`searchers`: connections of the profile SEARCH, for reads that examined as many rows as they
+        may without a full page. If None, such a read ends there."""
         self._pool = pool
         self._searchers = searchers
 
