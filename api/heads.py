@@ -33,7 +33,10 @@ class Told(Struct, frozen=True, gc=False):
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
-    async def send(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    async def app(
+        self, _scope: object, _receive: object, send: Callable[[dict[str, Any]], Awaitable[None]]
+    ) -> None:
+        """An ASGI application that sends this answer."""
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         await send(start)
         await send({"type": "http.response.body", "body": self.body})

@@ -73,11 +73,8 @@ class Side(Protocol):
     def exchanged(self, exchange: "Exchange", whole: bool) -> None:
         """Continue after the end of an exchange."""
 
-    def exchange_failed(self, exchange: "Exchange") -> None:
-        """The exchange failed before an answer had begun."""
-
     def exchange_refused(self, exchange: "Exchange", refusal: Refusal) -> None:
-        """The request was refused before the application was called."""
+        """Answer a request whose answer has not begun."""
 
 
 class BrokenAnswerError(RuntimeError):
@@ -152,6 +149,10 @@ class Exchange:
         if not self._gone:
             self._side.exchange_refused(self, refusal)
 
+    def fail(self) -> None:
+        """Let the connection answer that an internal error ended the request."""
+        self.refuse(Refusal("internal", "an internal error ended the request: try again"))
+
     @property
     def gone(self) -> bool:
         return self._gone
@@ -203,7 +204,7 @@ class Exchange:
             if self.started or self._gone:
                 self._side.exchanged(self, self._complete)
             else:
-                self._side.exchange_failed(self)
+                self.fail()
         if failure is None and not self._complete and not self._gone:
             failure = BrokenAnswerError("the application did not finish its answer")
         return failure

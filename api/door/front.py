@@ -329,7 +329,7 @@ class FrontDoor:
             exchange.refuse(refusal)
         except Exception as error:  # of one request
             self._on_error(error)
-            exchange.refuse(Refusal("internal", "an internal error ended the request: try again"))
+            exchange.fail()
         finally:
             self._passing -= 1
             self.settle()
@@ -340,18 +340,18 @@ class FrontDoor:
         assert elsewhere is not None
         if exchange.part == UNKNOWN:
             exchange.part = await elsewhere.decide(exchange.head.index)
-        part, told = exchange.part, None
+        part = exchange.part
         if part is None:
             told = None if self.heads is None else exchange.judge(self.heads, self.ingestion)
             if told is None:
                 return False
+            app: App = told.app
+        else:
 
-        async def app(scope: Message, receive: Receive, send: Send) -> None:
-            if part is not None:
+            async def relay(scope: Message, receive: Receive, send: Send) -> None:
                 await elsewhere.relay(part, exchange, client, receive, send)
-            elif told is not None:
-                await told.send(send)
 
+            app = relay
         failure = await exchange.run(app, {})
         if failure is not None and not isinstance(failure, BrokenPipeError):
             self._on_error(failure)

@@ -306,11 +306,6 @@ class StreamRequest(StreamAnswering):
         else:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
 
-    def exchange_failed(self, exchange: Exchange) -> None:
-        self.exchange_refused(
-            exchange, Refusal("internal", "an internal error ended the request: try again")
-        )
-
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
         if self._exchange is exchange:
             self._exchange = None

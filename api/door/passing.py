@@ -178,11 +178,6 @@ class Passing(Answering):
         self._door.count(exchange.status)
         self._next()
 
-    def exchange_failed(self, exchange: Exchange) -> None:
-        self.exchange_refused(
-            exchange, Refusal("internal", "an internal error ended the request: try again")
-        )
-
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
         if not self.closed and self._exchange is exchange:
             self._exchange = None
