@@ -109,8 +109,8 @@ class AdmissionControl:
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
-        The credential's workspace must list `origin`, the origin of a page of another site. With
-        `codes`, a login code is accepted too.
+        `origin` is set if a browser sends the request for a page of another site; the credential's
+        workspace must then list it. With `codes`, a login code is accepted too.
         """
         if self._stale():
             raise self._outdated()

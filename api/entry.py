@@ -37,7 +37,8 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def account(self) -> str | None:
-        """The account whose share of the application the request uses. None for an unknown caller."""
+        """The account that the request counts for where the application's places are shared. None for
+        an unknown caller."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer

@@ -113,7 +113,7 @@ class LiveChannel:
         return self.audience.sees(self._sights.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener. Topics that send only changes send everything once more."""
+        """Add a listener. Topics that send only changes send everything to all listeners once more."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._told = {}

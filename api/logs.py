@@ -29,7 +29,7 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Incidents that can repeat with every statement or request, with the field of their subject.
+# Log events that can repeat with every statement or request: for each, the field that names its subject.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",

@@ -97,7 +97,8 @@ def page(
 ) -> Page[Item]:
     """Return a page of the items that fit. `below` is the start of the next page, None at the end.
 
-    `mark` returns the id for a cursor after the item at an index, by default its `id`.
+    `mark` gets an item's index and returns the id for a cursor after this item, by default the item's
+    `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):

@@ -137,8 +137,8 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # The command queue runs this after a reload of the models that is under way. That reload, which
-        # has read the rows before, would remove the new keys from the models.
+        # If a reload of the models is under way, the command queue runs this after it. Otherwise that
+        # reload, which read the rows before the new keys existed, would remove them from the models.
         try:
             return await self.commands.run(lambda: self.keys.bootstrap(scopes))
         except Refusal as error:  # too many commands wait, or the children are ending

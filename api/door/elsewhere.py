@@ -35,8 +35,8 @@ _OUTCOME_UNKNOWN = (
 _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which can be restarting
-# The time to reach the part's next worker, to send a request again whose outcome is unknown. A killed
-# worker or a dead machine is replaced in 1 to 4 s.
+# How long the relay tries to send a request whose outcome is unknown again, to the part's next worker. A
+# killed worker or a dead machine is replaced in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
 # For each try of a request, True if it needs a new link. A kept link can have ended. The worker at the

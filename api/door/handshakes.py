@@ -20,9 +20,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# Each handshake under way holds some 50 KB. A network can take at most as many places as it leaves
-# free: half of them if it is the only one. With a round trip of 100 ms, half allows 1,280 handshakes
-# a second, more than the event loop can do.
+# The limit on handshakes under way, each of which holds some 50 KB. A network can take half of the places
+# that others leave free. With a round trip of 100 ms, 128 places allow 1,280 handshakes a second, more
+# than the event loop can do.
 AT_ONCE = 256
 
 
@@ -74,7 +74,7 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Continue one handshake and begin another, in turns by network."""
+        """Continue one handshake and begin another. The clients' networks take turns."""
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:

@@ -173,8 +173,8 @@ class StreamAnswering:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # This window is larger than the number of bytes that `_drain` accepts. A client with a
-            # larger body gets the reset before it would have to wait for more window.
+            # This window is larger than what `_drain` accepts before it resets the stream. So the client
+            # of a long body gets the reset, and never waits for more window.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

@@ -11,8 +11,8 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# The modules for shapes whose names have these endings. With these shapes, a large group's module would
-# be too long.
+# Shapes whose names have these endings get modules of their own. A large group's module would be too long
+# with them.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

@@ -141,7 +141,8 @@ async def _parts(
     end: int,
     rest: Callable[[], Awaitable[Mapping[str, Any]]],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the series in parts of at most `AT_ONCE` points, its sums, and the rest."""
+    """Yield the answer's JSON: `head`, the series in parts of at most `AT_ONCE` points, the series' sums,
+    and the members that `rest` returns."""
     before = orjson.dumps(head)[:-1] + b',"series":['
     totals = nothing()
     portion = PORTION if size == 1 else end - start

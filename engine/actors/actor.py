@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
-The shell owns the attempts in flight and the settlements that are not durable yet. Before the
-shell replaces a dropped machine, it waits until all attempts have ended and all settlements are durable.
+The shell owns the attempts in flight and the settlements that are not durable yet. To replace the state
+machine, it waits until all attempts have ended and all settlements are durable.
 """
 
 from functools import partial
@@ -279,7 +279,8 @@ class DestinationActor:
             self.begin(Beginning(known, None))
 
     def restoration(self) -> Restoration:
-        """Return the read for the next machine. All earlier reads become void."""
+        """Return the read of the store with which the next state machine begins. All earlier reads become
+        void."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
@@ -356,7 +357,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """Let a temporary machine settle late outcomes and quarantine deliveries that crash the actor."""
+        """After a crash, let a temporary state machine settle late outcomes, and quarantine deliveries
+        that crashed the actor."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -51,7 +51,8 @@ class Attempts:
         self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        # by workspace: its attempts in flight, and one place for each actor with a granted place
+        # by workspace: its attempts in flight, and one more for each actor that has not used its granted
+        # place yet
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
         # by delivery: an attempt that had no outcome at the last check, and the time of the first check

@@ -11,8 +11,8 @@ from engine.core.destination import Destination
 # The limit is above the 64 jobs that the default two workers can hold, so no worker lacks work. It is one
 # fortieth of the default number of places for attempts.
 MOST = 256
-# Members woken for each attempt that no longer waits for its script. After the limit was reached,
-# waking begins only at half the limit, so there is room for a second member.
+# How many waiting actors are woken for each attempt that no longer waits for its script. Two are safe:
+# after the limit was reached, waking begins only at half the limit.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 

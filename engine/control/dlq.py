@@ -63,7 +63,8 @@ class Bound(Struct, frozen=True):
 
     @property
     def chunk(self) -> int:
-        """The number of deliveries that one chunk writes, at most those of one second."""
+        """The number of deliveries that one chunk writes: at most as many as `per_second` allows in a
+        second."""
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:

@@ -146,8 +146,8 @@ class Breaks:
             await self.when_due()
 
     async def absent(self, here: Iterable[K], there: Iterable[K]) -> list[K]:
-        """Return the members of `here` that are not in `there`. Because this can yield, the caller must
-        ensure that no other task changes `here` meanwhile."""
+        """Return the members of `here` that are not in `there`. Other tasks can run meanwhile; none of
+        them may change `here`."""
         present: set[K] = set()
         await self.between(present.add, there)
         gone: list[K] = []

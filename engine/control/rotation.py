@@ -58,9 +58,9 @@ def next_keys(
     """Return the keys after a change. If a rotation was asked for, or the algorithm changes, a new
     key comes first.
 
-    Raises Refusal 400 if the new algorithm needs a new secret, but the patch does not ask for one:
-    the answer would not show the secret. Raises Refusal 400 for a grace time without a rotation,
-    and 409 if too many keys would sign.
+    Raises Refusal 400 if the new algorithm needs a new secret, but the patch does not ask for one: the
+    answer to such a patch shows no secret, so the customer would never learn it. Raises Refusal 400 for
+    a grace time without a rotation, and 409 if too many keys would sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm

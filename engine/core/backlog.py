@@ -246,7 +246,8 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count the deliveries set aside during a read as waiting only in the store."""
+        """Drop the deliveries that were set aside during a read. From now on they wait only in the
+        store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0

@@ -13,7 +13,7 @@ class _Era(NamedTuple):
 
 
 class ClockHistory:
-    """Owner of the clock's steps. Instants are seconds since the epoch."""
+    """When the wall clock was set, and by how many seconds. Instants are seconds since the epoch."""
 
     def __init__(self) -> None:
         self._eras: list[_Era] = []

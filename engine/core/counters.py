@@ -144,8 +144,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. The `now` of spilled deliveries can be before
-        the present slot. They then count in the present slot."""
+        """Count deliveries that were just committed. If `now` is before the present slot, as for
+        deliveries that spilled to the store first, they count in the present slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)

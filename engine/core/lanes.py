@@ -131,8 +131,8 @@ class Lanes:
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
         """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
 
-        These are all deliveries before the first RETRYING one. The last one becomes the lane's head
-        until its end is committed.
+        These are all deliveries before the first RETRYING one. The last of them is the lane's head until
+        its end is committed, so the lane's next delivery waits for all of them.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None

@@ -50,11 +50,10 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# If the share of failures grows by more than this, plus what chance explains, the window's width is too
-# high.
+# If the share of failed attempts is higher than in the window before by more than this, plus what chance
+# explains, the width of the window is too high.
 FAILURES_SEEN = 0.05
-# Without an earlier window to compare with, a share of failures above this, plus what chance explains,
-# is too high.
+# The share of failed attempts that is too high without a window before, plus what chance explains.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.

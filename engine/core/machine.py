@@ -375,8 +375,8 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Shorten a delivery's wait if the present schedule does not allow it. Returns the latest due
-        time."""
+        """Shorten a delivery's wait if the present schedule does not allow it. Return the latest due time
+        that the schedule allows."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None
@@ -384,7 +384,8 @@ class DestinationMachine:
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
-        """Take over a delivery whose attempt this machine did not begin. None: it is settled already."""
+        """Take over a delivery whose attempt this machine did not begin. Return None if the delivery is
+        settled already."""
         if delivery.id in self.uncommitted:
             return None
         adopt(delivery, self._backlog)

@@ -60,8 +60,8 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the open order for a delivery, if any. Called when the delivery's shortened wait is
-        durable."""
+        """Give the delivery's open order, if any, once more: a wait that a retry order has shortened is
+        durable now."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 

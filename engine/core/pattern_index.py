@@ -262,7 +262,8 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return where each segment begins in the event type, and last where a further one would begin."""
+    """Return where each segment begins in the event type. The last item is where one more segment would
+    begin."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)

@@ -103,8 +103,9 @@ class Reader:
     def corrected(self, due: float | None) -> None:
         """Note that a delivery's wait was shortened in the store: its retry is due at `due`.
 
-        The read under way can still return the row with the longer wait. If a newer schedule allows the
-        longer wait, only this note makes the reader read the delivery again in time.
+        The read under way can still return the row with the longer wait. The actor shortens that wait
+        again, unless the retry schedule has meanwhile been changed to allow it. Then only this note makes
+        the reader read the delivery in time.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)

@@ -40,7 +40,8 @@ def forget_former(
     now: float,
 ) -> None:
     """Remove from `uncommitted` the deliveries that arrive again with a higher seq. They were requeued,
-    so their earlier ends are durable. A read under way can still return an earlier row: it is stale."""
+    so their earlier ends are durable. If a read under way returns their earlier rows, it ignores
+    these."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

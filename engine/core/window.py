@@ -5,7 +5,7 @@ classes together. The classes of one cursor are a group.
 
 The rule: all unsettled deliveries of a group with a seq up to its cursor are in memory. Exceptions are
 skipped lanes, and RETRYING deliveries, which are read when due. Beyond the cursor, memory has only due
-retries, deliveries with a person's order, and arrivals that are set aside until a read ends.
+retries, deliveries that a person retries or cancels, and arrivals that are set aside until a read ends.
 A cursor is *direct* while it is at the last known seq: then arrivals go straight into memory.
 """
 

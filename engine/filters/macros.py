@@ -2,7 +2,8 @@
 
 A macro spends the steps of each round (see `engine.filters.scope.STEPS`) before the round begins.
 
-As in the library, and unlike in CEL's specification, the first element whose body fails ends the macro.
+The first element whose body fails ends the macro. CEL's specification says otherwise, but the CEL library
+that evaluates other parts of filters does the same.
 """
 
 from collections.abc import Callable

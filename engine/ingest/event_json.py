@@ -224,8 +224,8 @@ def invalid(path: str, message: str) -> Refusal:
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Return True if counts alone exclude duplicate keys and too much depth.
 
-    Outside the payload, each key and each text of the decoded event has two quotes. If the body has
-    no other quotes, no key is given twice.
+    Outside the payload, each key and each text of the decoded event has two quotes. A key that is given
+    twice adds more quotes there. So if there are no more, no key is given twice.
     """
     # `replace` is faster than `count`: it jumps to the next bracket, `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)

@@ -181,7 +181,7 @@ class EntryQueue:
                 raise
         if error is None:
             self._untold.spare(dirty)
-        # Not earlier: if a call above raises, `abandon` answers the caller of the open entry.
+        # The entry stays open until here: if a call above raises, `abandon` answers its caller.
         self._open = None
         self._locks.release()
         self._end(mine, error)

@@ -25,8 +25,8 @@ AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
 # A process is busy if its loop is idle for less than IDLE_PART of a step, or if the step ends LATE_S too
-# late. A busy process can be slow itself, so the wait continues even if only one attempt ends in a step.
-# If none ends in STILL_STEPS steps in a row, the process is busy with other work, and the wait ends.
+# late. Then few attempts per step do not prove that receivers are slow, and the wait continues. But if no
+# attempt ends in STILL_STEPS steps in a row, the process is busy with other work, and the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2

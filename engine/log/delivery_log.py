@@ -196,7 +196,8 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
     customers: tuple[str, ...] | None = None  # of the destination
     replay_jobs: tuple[str, ...] | None = None
-    # When a delivery became a dead letter. Only the dead-letter queue uses these two and `signatures`.
+    # `dead_from_ms` and `dead_to_ms`: when a delivery became a dead letter. Only the dead-letter queue
+    # uses them and `signatures`.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
     signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`

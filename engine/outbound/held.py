@@ -44,7 +44,7 @@ class HeldBytes:
         self._let_in()
 
     def change(self, workspace: str, before: int, after: int) -> None:
-        """Hold `after` bytes instead of `before`. Bytes that exist already are never refused."""
+        """Hold `after` bytes instead of `before`, even beyond the limit: the bytes exist already."""
         self._bytes += after - before
         mine = self._of.get(workspace, 0) + after - before
         if mine:

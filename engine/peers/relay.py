@@ -96,8 +96,9 @@ class Relay:
     def part(self) -> None:
         """Close each carried connection as soon as its request is answered.
 
-        A busy connection can have a request under way at all times. So the nodes get the addresses of
-        the clients, and end each client's connection with its next answer.
+        A busy connection can have a request under way at all times, so this process cannot close it
+        between two requests. It sends the clients' addresses to the nodes that serve them, and each node
+        ends a client's connection with its next answer.
         """
         if self._parting.is_set():
             return

@@ -158,7 +158,7 @@ class Visibility:
         self._now = now
 
     def floor_ms(self, environment: int) -> int:
-        """Return the earliest instant of creation, in ms since the epoch, that is shown."""
+        """Return the time, in ms since the epoch, before which the environment's events are hidden."""
         days = self._plans.of_environment(environment).retention_days
         return int(self._now() * 1000) - days * DAY_MS
 

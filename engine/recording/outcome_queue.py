@@ -11,8 +11,8 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# The limit on the outcomes taken from one workspace in its turn. To write so many costs no more than the
-# fixed costs of a statement.
+# The limit on the outcomes taken from one workspace in its turn. Writing 32 outcomes costs no more than a
+# statement's fixed costs.
 RUN = 32
 # The limit on the destinations in one commit. A destination counts again if its outcomes are not
 # adjacent. Its counters and row cost 4 us of the loop, and the call of its owner 2 us.

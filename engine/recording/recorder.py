@@ -251,7 +251,8 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write a part of a group and report it. `emptied`: the part's only outcome, without response."""
+        """Write a part of a group and report it. `emptied`: the part's only outcome, without its
+        response, if the database refused it with the response."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)

@@ -73,7 +73,8 @@ class DeadLetterStore(Protocol):
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count deliveries with ids above `after`, in a bounded number of rows; `found` is empty."""
+        """Count deliveries with ids above `after`, in a bounded number of rows. The result's `found` is
+        empty."""
 
 
 class RequeueStore(Protocol):

@@ -20,7 +20,7 @@ from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
 # The limit on the parked lanes of one leg. Each parked lane is read alone later, past the rows of the
-# other lanes. If more lanes than this are stuck, the destination itself fails, and the leg waits.
+# other lanes. If more lanes than this are stuck, the destination itself is at fault, and the leg waits.
 PARKED = 256
 
 

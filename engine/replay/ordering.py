@@ -24,8 +24,8 @@ from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
 OPEN = 512  # the limit on the open orders of one leg; most of them wait for an attempt in flight
-# How long a step waits until its new orders are carried out. Most are carried out in this time. A longer
-# wait would delay other jobs.
+# How long a job's step waits until the actors have carried out its new orders (cancel or retry). Most are
+# carried out in this time. A longer wait would delay other jobs.
 SOON_S = 0.05
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
 # A delivery that still waits this long after a retry order counts as retried. The order made it due, so
@@ -107,8 +107,8 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Give the actor the new orders. Orders that were open when the job was loaded are repeated
-        once; all open cancellations are repeated every `AGAIN_S`.
+        """Give the actor the new orders, and repeat open ones: retries once, after the job was loaded;
+        cancellations every `AGAIN_S`.
         """
         now = trio.current_time()
         order = _ORDERS[running.job.kind]

@@ -126,7 +126,7 @@ def preview(
 
 
 def _once(portions: Iterable[list[RuleModel]], steps: Steps) -> Iterator[RuleModel]:
-    """Yield each rule once, though several of its patterns name the type."""
+    """Yield each rule once, even if several of its patterns match the event's type."""
     seen: SplitTable[bool] = SplitTable()
     for portion in portions:
         for rule in portion:

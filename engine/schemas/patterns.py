@@ -154,8 +154,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # All elements before this one have a fixed length. If this element is a single character with
-            # `most` copies, a character of the text can match at only one of these copies.
+            # All elements before this one have a fixed length, so a character of the text has only one
+            # place in them. If this element is a single character that repeats up to `most` times, the
+            # character can match at only one of these repetitions.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -211,9 +212,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # Each application of a pattern to a value adds at least 2 + size // 16 to the schema's weight (see
-    # `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this addend. So a
-    # character can match at no more than weight * dearest places of all applied patterns.
+    # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
+    # (see `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this addend.
+    # Summed over all applications, a character can match at no more than weight * dearest places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

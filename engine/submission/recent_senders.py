@@ -12,7 +12,8 @@ LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the two environments and their times, on the trio thread."""
+    """Owner of the last two senders: each one's environment, and the time of its last event. Used on the
+    trio thread."""
 
     __slots__ = ("_before", "_before_at", "_last", "_last_at", "_now")
 

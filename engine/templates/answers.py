@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories of outcomes that have an answer, as its status decides them (None: success). The rules do
-# not judge an outcome of another category, such as a timeout.
+# The categories of outcomes that follow from an answer's status (None: success). The rules do not judge
+# an outcome of another category, such as a timeout: it has no answer.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)

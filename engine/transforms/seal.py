@@ -19,9 +19,9 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# The audit number, the allowed system calls, and the system calls that are allowed unless they make
-# memory executable. No allowed call opens a file, makes a connection, or starts, traces or signals a
-# process.
+# The architecture's number for seccomp, the allowed system calls, and the system calls that are allowed
+# unless they make memory executable. No allowed call opens a file, makes a connection, or starts, traces
+# or signals a process.
 _X86_64 = (
     0xC000003E,
     {

@@ -31,14 +31,15 @@ OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# If the address space is larger, all contexts are dropped, so that the next run can use at least the
-# difference to `ADDRESS_SPACE`.
+# If the process's address space is larger than this, all contexts are dropped, so that the next run can
+# use at least ADDRESS_SPACE - ADDRESSES bytes.
 ADDRESSES = 192 * 1024 * 1024
 # If a run enlarged the address space by more, its garbage is collected. RESIDENT is not enough: memory
 # that was never written is not resident, but takes address space from later runs.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # 0 would stop files, but not dumps piped to a collector
-# A user id without an account: PostgreSQL cannot run under it, but can run as `nobody`.
+# A user id without an account. `nobody` would be unsafe, because the embedded PostgreSQL can run as
+# `nobody`, and a process can signal others of its user.
 ACCOUNT = 65533
 
 # The CPU clock of the process is not exact: while a CPU timer is set, it advances only with the kernel's

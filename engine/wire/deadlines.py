@@ -19,7 +19,7 @@ Line = OrderedDict["OutboundExchange", None]
 
 
 class Deadlines:
-    """Owner of the lines. An exchange removes itself from its line when it ends."""
+    """All lines. An exchange removes itself from its line when it ends."""
 
     __slots__ = ("_lines", "_timers")
 
@@ -28,7 +28,7 @@ class Deadlines:
         self._lines: dict[int, Line] = {}  # by timeout, in milliseconds
 
     def watch(self, exchange: "OutboundExchange") -> None:
-        """Let an exchange expire at its `due`, unless it leaves its line before."""
+        """Let an exchange expire at its `due`, unless it has ended before."""
         timeout_ms = exchange.timeout_ms
         line = self._lines.get(timeout_ms)
         if line is None:

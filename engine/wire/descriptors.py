@@ -88,7 +88,8 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back a race's descriptor because the system refused the socket. Pause all races."""
+        """Give back the descriptor of a `Race`, because the system refused its socket. Pause all
+        races."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)

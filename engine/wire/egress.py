@@ -11,8 +11,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Network = IPv4Network | IPv6Network
 
-# `ipaddress.is_global` is not enough: it differs between Python versions. It lacks the metadata
-# service of a large cloud (168.63.129.16), and some ranges that embed another address.
+# `ipaddress.is_global` is not enough: it differs between Python versions. It also counts the metadata
+# service of a large cloud (168.63.129.16) and some ranges that embed another address as global.
 DENIED_V4 = (
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24"
     " 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24"

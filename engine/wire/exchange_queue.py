@@ -96,8 +96,8 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Remove a waiting exchange. Begin the next exchange if possible: that exchange can have another
-        origin, with an idle connection."""
+        """Remove a waiting exchange. Begin the next one if possible: an idle connection to its origin
+        could not be used while the removed one was first."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()

@@ -101,7 +101,7 @@ class Handshakes:
         return len(self._lines)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
-        """Call `shake` once, later. Harmless if the connection waits already."""
+        """Call `shake` once, later. Harmless if the connection is in the queue already."""
         self._lines.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)

@@ -18,7 +18,8 @@ OriginKey = tuple[str, bool, str, int, MutualTls | None]
 
 
 class Wanting(Protocol):
-    """An exchange queue or opening that waits for a connection of an origin to become idle."""
+    """A destination's exchange queue, or the opening of a connection. It waits for a connection of an
+    origin to become idle."""
 
     def offered(self) -> None:
         """Stop waiting in the origin's `line`, and use a connection that has become idle."""

@@ -40,7 +40,7 @@ class ConnectingSocket:
 
 class Race:
     """A race for one connection. After `begin` has returned, the race ends with one call, of `won` or
-    `lost`. `won` gets a connected socket. The socket's owner later gives its descriptor back."""
+    `lost`. `won` gets a connected socket, and later returns its descriptor to `Wiring.descriptors`."""
 
     __slots__ = (
         "_candidates",

@@ -41,8 +41,8 @@ _HELD = """\
 This folder was restored as a copy: a server on it accepts and shows everything, but delivers nothing.
 To let the server deliver, remove this file and start the server again.
 """
-# The content of a key file. With this file no server starts. Without a key file, a server would make a
-# new key, which decrypts none of the secrets.
+# The content of the key file if the backup has no master key. It is not a key, so that no server starts:
+# without a key file, a server would make a new key, which decrypts none of the secrets.
 _NO_KEY = """\
 # The backup had no master key: replace this text with the key that made the backup.
 # (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.

@@ -85,7 +85,8 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Convert a row of a number, the errors or null, and the columns `COUNTED`."""
+    """Return the number and the counts of a row: its first column is the number, the second the counts of
+    errors or null, and then come the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 

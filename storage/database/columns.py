@@ -45,8 +45,9 @@ def rows(
     The parameters of `columns` begin after number `before`. The columns `bound` reuse the parameters of
     another call of `rows` for this statement, those after number `bound_before`.
 
-    `uniform`: each shared column is sent as one value. Otherwise it is sent as an array and a value, one
-    of which is empty. `ordinal`: add a column `ordinal`, which counts the rows from 1.
+    `uniform`: a column that is `shared` is sent as one value for all rows. Otherwise such a column has
+    two parameters: an array with a value for each row, or one value for all. The other parameter is empty
+    or null. `ordinal`: add a column `ordinal`, which counts the rows from 1.
 
     In the statement, compare a table's column with a column of these rows, never with a parameter. For a
     parameter, the planner assumes that one row in 200 matches, and reads all rows of an environment.

@@ -80,8 +80,8 @@ class Crossing:
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # A sleep takes `limit_s` at most. A statement that begins during a sleep is due after the sleep's
-        # end.
+        # No sleep below is longer than `limit_s`. So the deadline of a statement that begins during a
+        # sleep is after the sleep's end.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)

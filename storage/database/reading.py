@@ -7,7 +7,7 @@ import trio
 
 Row = TypeVar("Row")
 Made = TypeVar("Made")
-# Rows between two checkpoints: at most 2 ms, for destinations with secrets to decrypt.
+# Rows between two of trio's checkpoints. Destinations with secrets to decrypt take longest: 2 ms.
 SLICE = 100
 
 

@@ -39,8 +39,8 @@ _TELL = """
     UPDATE processes SET master_keys = $2::bytea[], signed_for_s = $3::double precision
     WHERE id = $1::uuid
 """
-# All rows of processes if a server runs on this database, otherwise none. Only connections show that a
-# server runs: a row can remain after its process has ended.
+# Selects all rows of the table `processes` if a server runs on this database, otherwise none. Only an
+# open connection shows that a server runs: a row can remain after its process has ended.
 _PROCESSES = """
     SELECT id::text, master_keys, signed_for_s FROM processes
     WHERE EXISTS (

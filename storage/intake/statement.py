@@ -92,8 +92,8 @@ _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
-# If another event holds an idempotency key, `held` returns that event's claim. The UPDATE locks the row,
-# and therefore sees it even if another process committed it after this statement began.
+# If another event holds an idempotency key, `held` returns that event's claim. ON CONFLICT DO UPDATE
+# locks the row, and sees it even if another process committed it after this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -138,7 +138,7 @@ new_backlog AS (
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
-# If an event lost its idempotency key, its files are not written either.
+# If another event has an event's idempotency key, the files of the second event are not written either.
 _FILES = """,
 new_files AS (
     INSERT INTO files ({file.names})

@@ -17,8 +17,8 @@ from storage.log.partitions import lowest_id
 # takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window. If all rows of the walk before the search are from one busy
-# second, they do not show how many rows the time before has.
+# The least length of the first window. If all rows of the walk are from one busy second, they do not show
+# how many rows older times have.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
@@ -46,9 +46,10 @@ async def search(
     """Return at most `limit` rows with ids from `low` to below `high`, and the id below which to
     continue, None at the end.
 
-    `take` reads a window, from its lowest id, the id to stay below, and the rows wanted. If it raises
-    TooSlowError, the search ends with the rows of the windows before. The search continues a walk that
-    went from the id `walked_from` down to `high`.
+    `take` reads the rows of one window of ids. Its arguments are the lowest id of the window, the id
+    below which all ids of the window are, and the number of rows wanted. If it raises TooSlowError, the
+    search ends with the rows of the windows before. `walked_from`: where an earlier walk began that
+    ended at `high`; the first window is as many times as long as WIDER says.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

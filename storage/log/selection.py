@@ -104,7 +104,8 @@ def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
 
 
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
-    """Return the values of the column `trouble` that can match, None if null can match."""
+    """Return the values of the column `trouble` that can match, or None instead of a set if rows whose
+    `trouble` is null can match too."""
     sets = []
     if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
         sets.append(

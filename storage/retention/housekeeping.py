@@ -67,7 +67,8 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Start the next run now, after a step of the clock: ids need partitions around the new time."""
+        """Start the next run now, because the wall clock was set: ids need partitions around the new
+        time."""
         self._due.set()
 
     async def run_once(self) -> Housework:

@@ -80,7 +80,7 @@ def run(session: Session, script_id: str, event: Any, event_id: str | None) -> N
 def preview(
     session: Session, destination: str, file: str, event: Any, event_id: str | None
 ) -> None:
-    """Run FILE over an event without storing it; exit code 1 if it fails. Nothing is sent."""
+    """Run FILE over an event; exit code 1 if it fails. Nothing is stored or sent."""
     source, _ = _read(file)
     with session.client() as client:
         _tell(
