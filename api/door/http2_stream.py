@@ -150,8 +150,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Double the window: the client can send as many bytes again as have come. The sum can exceed
-            # the limit of a body, so that an oversized body is noticed.
+            # Double the window: the client can send as many bytes again as have come. All these bytes
+            # together can exceed the limit of a body, so that an oversized body is noticed.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:

@@ -11,8 +11,8 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can take more deliveries while it holds less than PORTION times the free memory. A workspace
-# that is alone stops at four fifths of the bound, which is 4 times the free fifth.
+# A workspace can take more deliveries while it holds less than PORTION times the free memory. So a single
+# workspace stops at four fifths of the bound: four times the fifth that stays free.
 PORTION = 4
 
 

@@ -297,8 +297,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the only lane of a STRICT destination is skipped. If so, reads of the lane
-        return the same deliveries as reads from the cursor on, which are then not needed."""
+        """Return whether the only lane of a STRICT destination is skipped. If so, reads from the cursor
+        on are not needed: reads of the lane return the same deliveries."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:

@@ -28,8 +28,8 @@ KNOWN_S = 60.0  # files are removed only days after their event
 KNOWN_EVENTS = 4_096  # with the ids of at most twenty files each: some KB
 # For all known events together. The payload and attachments of one event mostly have less than 1 KiB.
 KNOWN_BYTES = 16 * 1024 * 1024
-# A failed source gets at most two requests a second, however many destinations retry. A delivery's own
-# retry waits longer, even with the shortest schedule.
+# After a failure, a source gets at most two requests a second, however many destinations retry. This
+# delays no delivery's own retry, which waits longer even with the shortest schedule.
 FAILED_S = 0.5
 SPARED_MOST_S = 60.0  # the longest Retry-After
 GONE = "the file is gone: it was removed with its event's retention"

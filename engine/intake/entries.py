@@ -36,7 +36,7 @@ class QueueEntry(Protocol):
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
         """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20 seqs). Return
-        the whole deliveries in order of seq.
+        them in order of seq, with their events.
 
         The transaction also writes a backlog row for each destination in `dirty`, with a `low_seq` of at
         most `base`. It runs on the intake's connection.

@@ -36,8 +36,8 @@ STILL_STEPS = 2
 # the receivers are slow, and there is no limit.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
-# After a group of at least this many events, other tasks run first. The answers to the group's callers
-# have already taken half a millisecond.
+# After a group of at least this many events, other tasks run before the next group begins: the answers to
+# the group's callers have already taken half a millisecond.
 MANY_EVENTS = 100
 
 

@@ -127,7 +127,8 @@ class Relay:
             await self._none.wait()
 
     def leave(self, node: str | None) -> None:
-        """Close the connections to a replaced node soon, because it can hang."""
+        """Close the connections to a replaced node after `PARTING_S`, because the node may never do
+        so."""
         ends_at = trio.current_time() + PARTING_S
         for carried in self._carried:
             if carried.node == node:

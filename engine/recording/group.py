@@ -31,8 +31,8 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Return the changes of the jobs' counts. A replay that was in the DLQ before is
-    already counted in `failed`."""
+    """Return the changes of the jobs' counts. A replay that was in the DLQ before this outcome is counted
+    in `failed` already."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery

@@ -70,8 +70,8 @@ class Throughput:
         self.sum = Counts()
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count the events of a durable group, except Angarium's own, and the `lost` ones, whose
-        idempotency key another event holds."""
+        """Count the events of a durable group. Not counted are Angarium's own events, and the `lost`
+        ones, whose idempotency key another event holds."""
         sent = [event for event in events if event.origin is not OWN]
         if lost:
             sent = [event for event in sent if event.id not in lost]

@@ -103,7 +103,8 @@ def fitting(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Fi
 
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
-    """Return True if a leg still waits for a lane that has no room and cannot be parked."""
+    """Return True if a leg still waits for the lane `blocked`: the lane has no room, and cannot become a
+    parked lane."""
     if queued.lane_open(leg.destination, blocked, now):
         return False
     return len(leg.parked) >= PARKED or not queued.stuck(leg.destination, blocked, now)

@@ -21,7 +21,7 @@ WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that 
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
 # While so many replays wait at destinations with a recent attempt, each destination can have only
-# `LEAST`. The intake itself waits while `AHEAD` deliveries wait, so the limit is lower.
+# `LEAST`. The number is below `AHEAD`, because the intake waits while `AHEAD` deliveries wait.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
@@ -207,8 +207,8 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # A lane can be quiet because a slow receiver has not reached it. If later replays of other lanes were
-    # attempted, the quiet lane waits for its own head.
+    # A lane can be without attempts only because a slow receiver takes other lanes first. But if later
+    # replays of other lanes were attempted, this lane is stuck: it waits for the retry of its own head.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 

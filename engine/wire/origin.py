@@ -56,7 +56,7 @@ class ReceiverOrigin:
                 self.line = None
 
     def offer(self) -> None:
-        """Offer idle connections to the queues and openings in `line`, in order."""
+        """Offer idle connections to those who wait in `line`, in order."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 

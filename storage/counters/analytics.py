@@ -143,7 +143,8 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` is called with the busiest destinations after a read of LONG_MINUTES or more."""
+        """`long_read` is called with the busiest destinations of a period of LONG_MINUTES or more that
+        was read."""
         self._pool = pool
         self._long_read = long_read
 

@@ -1,7 +1,7 @@
 """The translation of the errors of PostgreSQL and its driver: no error of asyncpg leaks.
 
-The class of an error says whose fault it is: the environment's (`StoreAwayError`), the rows'
-(`PoisonError`), no fault but a race (`ContentionError`), or this program's (plain `StoreError`).
+The class of an error says what caused it: the database, its machine or the network (`StoreAwayError`),
+the rows (`PoisonError`), a race (`ContentionError`), or this program (plain `StoreError`).
 """
 
 import re

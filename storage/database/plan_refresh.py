@@ -23,8 +23,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Discard the plans if that is due. Call this before each statement. A statement that is new to
-        the connection resets the pause."""
+        """Discard the plans if that is due. Call this before each statement. After a statement that is
+        new to the connection, the pauses between two discards begin at the shortest again."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

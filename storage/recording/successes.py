@@ -59,9 +59,9 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Mark the successes of a group that are the only ones of their destinations and count in its
-    analytics. Return how many there are, and the marks. Return NONE if they are too few (`_ONE_IN`), or
-    if a success is so old that its hour can be rolled up."""
+    """Mark the group's single successes: each is the only success of its destination, and counts in the
+    destination's analytics. Return how many there are, and the marks. Return NONE if they are too few
+    (`_ONE_IN`), or if a success is so old that its hour can be rolled up."""
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
     # There are at most as many single successes as destinations.
