@@ -107,7 +107,7 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over: those on `machine`, or all if it has none.
+        """Return the nodes that can take this part over: those on `machine`, or all if none is there.
 
         A node that started after the active node's last heartbeat notices that node's death later, so it
         can take over only if there are no older nodes.

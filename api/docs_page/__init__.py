@@ -1,5 +1,5 @@
-"""The OpenAPI document as one HTML page, without scripts and files of other sites, with all text
-escaped."""
+"""The OpenAPI document as one HTML page. It has no scripts, loads nothing from other sites, and escapes
+all text."""
 
 from html import escape
 from typing import Any

@@ -39,8 +39,8 @@ LINK_S = 2.0  # to reach another worker, which can be restarting
 # killed worker or a dead machine is replaced in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
-# For each try of a request, True if it needs a new link. A kept link can have ended. The worker at the
-# end of a new link can be killed, so there is a third try.
+# The tries of a request, each True if it needs a new link. The first uses a kept link, which can have
+# ended meanwhile. The second uses a new one; the worker at its end can be killed, so there is a third.
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made

@@ -258,8 +258,8 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # Without room for the answer in `untaken`, it is still sent if it has begun, comes in several
-        # parts, or can report a change.
+        # If `untaken`, the budget of answers that clients have not taken, has no room, the answer is
+        # still sent if it has begun, comes in several parts, or says what the request has changed.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

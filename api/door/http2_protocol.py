@@ -55,8 +55,8 @@ class Decoder(hpack.Decoder):
     """A decoder of requests' header blocks that remembers the last block. If the last block did not
     change HPACK's table, an equal block has the same fields, and is not decoded again.
 
-    `head`: the head that the connection has parsed from the last block. `decoded`: the door has already
-    decoded, with `ahead`, the block that `h2` will pass to `decode` next.
+    `head`: the head that the connection has parsed from the last block. `decoded`: the door has called
+    `ahead` for the block that `h2` will pass to `decode` next.
     """
 
     def __init__(self) -> None:

@@ -54,8 +54,8 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """The scrape adds to `named`, the environments with their own labels. The caller keeps `named`
-        between scrapes."""
+        """`named`: the environments with labels of their own. The scrape adds further ones to it; the
+        caller keeps it between scrapes."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []

@@ -99,7 +99,8 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take an order or a resumption. A dropped machine loses it, so callers repeat orders."""
+        """Take an order or a resumption. It is lost if the actor drops its state machine before the order
+        is carried out, so callers repeat orders."""
         self._mailbox.messages.append(message)
         self.wake()
 

@@ -132,8 +132,8 @@ class Piece(Protocol):
         """Return whether any actor still waits for the result."""
 
     async def read(self, store: BacklogStore) -> None:
-        """Read from the store, and give the actor the result. After a StoreAwayError, the reader calls it
-        again."""
+        """Read from the store, and give the actor the result. After a StoreAwayError, the reader calls
+        this method again."""
 
     def failed(self) -> None:
         """Handle the failure of the read."""

@@ -16,8 +16,9 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one look at the store reads.
 WAKE_AT_ONCE = 1_000
-# The pause before the next look if this look activated fewer destinations than WAKE_AT_ONCE. Until the
-# actor of an activated destination has read the store, looks find its row again, in place of later rows.
+# The pause after a look that activated fewer destinations than WAKE_AT_ONCE. Until the actor of an
+# activated destination has read the store, each look finds that destination's row again, in place of a
+# later row.
 AGAIN_S = 0.1
 # The most destinations that are activated before other tasks run. Their activation takes a millisecond.
 ROUSE_AT_ONCE = 100

@@ -50,7 +50,7 @@ def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
 
 
 class _Search:
-    """A search through event types, segment by segment. The new rule has the id "" in its patterns."""
+    """A search through event types, segment by segment. In its patterns, "" is the id of the new rule."""
 
     def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most

@@ -158,7 +158,7 @@ class DestinationMachine:
     # --- messages: attempts
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Take the outcome of an attempt, which an earlier machine can have begun."""
+        """Take the outcome of an attempt. An earlier state machine of the actor can have begun it."""
         known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
         if known is None:
             return

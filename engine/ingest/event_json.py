@@ -40,7 +40,8 @@ _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# Matches a decoded batch up to its first event. The key can have escapes; the decoder has checked it.
+# Matches the bytes of a batch up to its first event. The key may be written with escapes: the decoder has
+# already checked that it is `events`.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -98,8 +99,8 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
     events: Raw
 
 
-# If a body repeats its key `events`, msgspec decodes every value of the key. If the key occurs more than
-# _MANY_KEYS times, only the last value is decoded.
+# If a body repeats its key `events`, msgspec decodes every value of the key, which takes long. So if the
+# key occurs more than _MANY_KEYS times, only the last value is decoded.
 _MANY_KEYS = 64
 _event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)

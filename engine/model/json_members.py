@@ -85,8 +85,9 @@ def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     """Yield JSON in portions of about `size` bytes. Each ends before a quote, so that no pair of
     surrogates is split.
 
-    If no quote follows for more than `most` bytes, other escapes of the same length replace the Unicode
-    escapes of the portion. The positions of values, which the caller needs, stay the same.
+    A portion in which no quote follows for more than `most` bytes is long. In it, `\\u` is replaced by
+    `\\n`, so that the search for surrogates finds nothing there and is quick. Such a text is refused as
+    too long, and all values keep their positions.
     """
     at = 0
     while at < len(body):

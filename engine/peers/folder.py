@@ -15,7 +15,8 @@ PREFIX = "angarium-links-"
 
 
 class LinkFolder:
-    """A new folder. Owner: the parent, whose forks share the lock. Raises OSError."""
+    """A new folder for links, locked while its parent process or one of the parent's forks lives. Raises
+    OSError."""
 
     def __init__(self, within: Path | None = None) -> None:
         """`within`: where to create it; None: the system's folder for temporary files."""

@@ -74,7 +74,7 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    # The lanes to park, each with an id. A later read of the lane alone begins after this id.
+    # The lanes to park, each with the id after which a later read of only this lane begins.
     parks: dict[str, str] = field(default_factory=dict)
 
 

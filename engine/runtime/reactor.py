@@ -41,8 +41,8 @@ STRANGERS_AT_ONCE = 4
 # without rests, each round took 2 to 4 ms longer. A process without known callers rests too: it leaves
 # its CPU time to the database, and to processes that have known callers.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
-# The longest rest. A turn lasts long if the machine stops the process meanwhile, for example for 10 s.
-# Without this limit, probes of its health would then wait for a minute.
+# The longest rest. If the machine stops the process for 10 s during a turn, the turn lasts 10 s, and six
+# times that would be a rest of a minute, in which probes of the process's health wait.
 LONGEST_REST_S = 0.05
 
 
@@ -87,7 +87,7 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: `ready` never raises, because `_pass` aborts a handler that raises."""
+        """Do nothing. It is never called: `_pass` catches what a handler of the class raises."""
 
 
 class Registration:
@@ -254,8 +254,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
-            # The selector waits whole milliseconds, so a rest can be too long. The class's next turn is
-            # then longer, too.
+            # The selector waits whole milliseconds, so a rest can be too long. To make up for this, the
+            # next turn of the class is longer, too.
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 

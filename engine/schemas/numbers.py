@@ -17,7 +17,8 @@ from engine.schemas.places import objects_of, values_of
 BASE = 15  # to convert a long number, and to tell whether it is an integer
 COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `const`
 DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
-# The price of d digits, relative to a long number of few digits: 1 + d / DIGITS + d * d / SQUARE.
+# The price of a long number (one that is kept as text) with d digits: 1 + d / DIGITS + d * d / SQUARE,
+# where 1 is the price of the shortest.
 DIGITS, SQUARE = 64, 20_000
 # The price of comparing two numbers of d digits for `uniqueItems`: PAIR + d / PAIR_DIGITS +
 # d * d / PAIR_SQUARE.

@@ -69,9 +69,10 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` holds master keys. It is copied into the data folder if the backup has no keys. A
-        key in `key_file` or `keys` must have made the proof of the backup's origin, unless
-        `unauthenticated`. `hold`: a server on the folder delivers nothing until its operator allows it.
+        """`key_file` holds master keys; it is copied into the data folder if the backup has no keys.
+        `keys`: further master keys. One of all these keys must have made the proof of the backup's
+        origin, unless `unauthenticated`. `hold`: a server on the folder delivers nothing until its
+        operator allows it.
         """
         self._source = source.absolute()
         self._data = data_dir.absolute()

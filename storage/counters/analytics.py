@@ -49,8 +49,8 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# A GROUP BY over 720 rolled-up hours of 42 columns would double the time. An integer has room for the
-# counts of an hour.
+# The parts are not grouped again: a GROUP BY over 720 rolled-up hours of 42 columns would double the
+# time. The sums become integers like the rolled-up counts: an integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""

@@ -24,7 +24,7 @@ LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few
 
 # Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
 # OFFSET hides ORDER BY and LIMIT from the choice of an index. Without it, PostgreSQL 18 reads the whole
-# window of a single partition in order, although the connection disables that index scan.
+# window of a single partition by the index of ids, although the connection disables such index scans.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d
