@@ -22,7 +22,7 @@ from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
 
-READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
+READ_AGAIN_S = 1.0  # pause after a failed read for a new state machine
 
 
 class DestinationActor:
@@ -69,7 +69,7 @@ class DestinationActor:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
         store. `few`: a single delivery can be sent now, without a turn."""
         if self.state.is_restarting:
-            return  # the next machine's read will show them
+            return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
             self._mailbox.note(deliveries)
             self._share.report_all(self._mailbox, None)
@@ -267,10 +267,10 @@ class DestinationActor:
                 self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
             self._context.retired(self, departure)
 
-    # --- machines
+    # --- state machines
 
     def start(self) -> None:
-        """Get the data for the next machine."""
+        """Get the data for the next state machine."""
         readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
@@ -326,7 +326,7 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Drop the machine. The next one is made after a backoff."""
+        """Drop the state machine. The next one is made after a backoff."""
         subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)

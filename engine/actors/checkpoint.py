@@ -85,8 +85,8 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # Set before the write. If the write raises, the next machine begins with this snapshot, and the
-        # next call of `save` writes its snapshot even if nothing has changed.
+        # Set before the write. If the write raises, the next state machine begins with this snapshot, and
+        # the next call of `save` writes its snapshot even if nothing has changed.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

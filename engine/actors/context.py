@@ -87,7 +87,7 @@ class Context:
 
     def now_of(self, actor: "DestinationActor") -> float:
         """Return the present instant. If the wall clock has stepped, first shift the instants that the
-        actor and its machine remember."""
+        actor and its state machine remember."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -100,8 +100,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new machine. The instants of `snapshot` are shifted by the steps of the wall clock
-        since it was taken."""
+        """Return a new state machine. The instants of `snapshot` are shifted by the steps of the wall
+        clock since it was taken."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)

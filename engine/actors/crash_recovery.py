@@ -12,7 +12,7 @@ from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 
-TURN_MESSAGES = 64  # messages that a machine handles in one turn: half a millisecond
+TURN_MESSAGES = 64  # messages that a state machine handles in one turn: half a millisecond
 BLAMES = 3  # a delivery that crashed the actor this often alone is quarantined
 SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is quarantined
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
@@ -21,7 +21,7 @@ MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in hal
 # If there is no crash for this time plus MOST_BACKOFF_S, all earlier crashes are forgotten.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
-TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot
+TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a state machine begins without snapshot
 
 log = structlog.get_logger("angarium.actor")
 
@@ -108,8 +108,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass about TURN_MESSAGES messages to the machine; for some time after a crash, only one in
-        a turn."""
+        """Pass about TURN_MESSAGES messages to the state machine; for some time after a crash, only one
+        in a turn."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -121,7 +121,7 @@ class CrashRecovery:
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a temporary machine judge late outcomes and quarantine `guilty` deliveries. When the
+        """Let a temporary state machine judge late outcomes and quarantine `guilty` deliveries. When the
         recorder has the settlements, call `wound_up`."""
         for flight in self.late:
             mailbox.current = flight

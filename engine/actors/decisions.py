@@ -62,6 +62,6 @@ class ToldMachine(DestinationMachine):
 
 
 def machine_class() -> type[DestinationMachine]:
-    """Return the class of machines for the present log level."""
+    """Return the class of state machines for the present log level."""
     told = logging.getLogger(NAME).isEnabledFor(logging.DEBUG)
     return ToldMachine if told else DestinationMachine

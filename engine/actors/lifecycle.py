@@ -26,7 +26,7 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """True if the next machine begins with a new read of the store."""
+        """True if the next state machine begins with a new read of the store."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 

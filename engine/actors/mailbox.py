@@ -86,7 +86,7 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 class Mailbox:
     """The messages to one actor. Once an arrival spills, later arrivals spill too, until all arrivals in
-    the mailbox are handled: the machine must get them in the order of their commits."""
+    the mailbox are handled: the state machine must get them in the order of their commits."""
 
     __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 
@@ -98,7 +98,7 @@ class Mailbox:
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
         self.spills: list[Spill] = []
-        # outcomes that the machine knows, but not the recorder
+        # outcomes that the state machine knows, but not the recorder
         self.judged: list[Flight] = []
         # the message or delivery to blame if the actor crashes now
         self.current: Message | Delivery | None = None
@@ -179,11 +179,11 @@ class Mailbox:
         waiting = [message for message in self.messages if type(message) is Flight]
         return self.judged + waiting
 
-    # --- to the machine
+    # --- to the state machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the machine; return how many. Each delivery in a message counts
-        as one message."""
+        """Pass about `most` messages to the state machine; return how many. Each delivery in a message
+        counts as one message."""
         messages = self.messages
         left = most
         while messages and left > 0:
@@ -228,8 +228,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Return how many messages the answer counts as. An answer is never split, because the machine's
-    cursor can only move past all deliveries of the answer."""
+    """Return how many messages the answer counts as. An answer is never split, because the state
+    machine's cursor can only move past all deliveries of the answer."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -104,6 +104,6 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """`aside`: arrivals that the machine has set aside in memory until this read ends. They are not
-        counted, because they could prevent the read that they wait for."""
+        """`aside`: arrivals that the state machine has set aside in memory until this read ends. They are
+        not counted, because they could prevent the read that they wait for."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

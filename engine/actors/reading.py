@@ -24,7 +24,7 @@ CONSISTENT_TRIES = 3
 class Asker(Protocol):
     """The actor that asks the store."""
 
-    generation: int  # raised when a machine is replaced: the old machine's requests are void
+    generation: int  # raised when a state machine is replaced, whose requests are then void
     config: Destination
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
@@ -46,7 +46,7 @@ class Lookup:
         return self._asker.config.workspace
 
     def wanted(self) -> bool:
-        """Return whether the machine that asked still exists."""
+        """Return whether the state machine that asked still exists."""
         return self._asker.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
@@ -95,7 +95,8 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore a machine from this record, with those of `spills` that the read may have missed."""
+        """Restore a state machine from this record, with those of `spills` that the read may have
+        missed."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):
@@ -103,14 +104,14 @@ class Unsettled(Struct, frozen=True):
 
 
 class Beginning(Struct, frozen=True):
-    """The data that a new machine begins with. `unsettled` is None if the store has none."""
+    """The data that a new state machine begins with. `unsettled` is None if the store has none."""
 
     snapshot: bytes | None
     unsettled: Unsettled | None
 
 
 class Starter(Protocol):
-    """The actor whose machine begins."""
+    """The actor whose state machine begins."""
 
     generation: int
     config: Destination
@@ -125,7 +126,7 @@ class Starter(Protocol):
 
 
 class Start:
-    """The read that an actor needs before its machine's first turn."""
+    """The read that an actor needs before its state machine's first turn."""
 
     __slots__ = ("_generation", "_starter")
 
@@ -151,7 +152,7 @@ class Start:
 
 
 class SnapshotReading(Start):
-    """The read for a new machine whose destination has no unsettled deliveries."""
+    """The read for a new state machine whose destination has no unsettled deliveries."""
 
     __slots__ = ()
 
@@ -161,7 +162,7 @@ class SnapshotReading(Start):
 
 
 class Restoration(Start):
-    """The read for a new machine if the store may have unsettled deliveries, from `low_seq` on."""
+    """The read for a new state machine if the store may have unsettled deliveries, from `low_seq` on."""
 
     __slots__ = ("_low_seq",)
 
@@ -195,8 +196,8 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a RETRYING head blocks its lane, so the machine must begin at the head, even if `low_seq` is
-        # higher
+        # a RETRYING head blocks its lane, so the state machine must begin at the head, even if `low_seq`
+        # is higher
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -205,7 +206,7 @@ class Starting(Protocol):
     """The new actor."""
 
     def restoration(self) -> Restoration:
-        """Return the read that the actor's machine needs."""
+        """Return the read that the actor's state machine needs."""
 
 
 class Resting(Protocol):
@@ -246,8 +247,8 @@ class Awakening:
 
 
 class PendingRead:
-    """A machine's only request to the store, until it is answered. While memory is full, the request
-    waits here. Each turn of the actor checks memory again, and a turn follows whenever one of its
+    """A state machine's only request to the store, until it is answered. While memory is full, the
+    request waits here. Each turn of the actor checks memory again, and a turn follows whenever one of its
     deliveries ends."""
 
     __slots__ = ("under_way", "waits")
@@ -263,8 +264,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed, so that a machine that must be replaced does not wait for
-        memory."""
+        """End the waiting request as failed, so that a state machine that must be replaced does not wait
+        for memory."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

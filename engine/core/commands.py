@@ -62,5 +62,5 @@ class Commands(Struct):
     disable: bool = False  # disable the destination, for a 410 or `overdue`; True only once
     overdue: bool = False  # the destination has failed for longer than its `disable_after_s`
     quiet: bool = False  # with `overdue`: only deliveries of Angarium's own events have failed
-    rebuild: bool = False  # replace the machine by a fresh one, restored from the store
+    rebuild: bool = False  # replace the state machine by a fresh one, restored from the store
     snapshot: bool = False  # durable state changed: write `snapshot()`

@@ -14,7 +14,7 @@ from engine.core.throttle import Throttle
 
 class FastPath:
     """The fast path of one state machine. Each call of `commands` opens or closes the fast path until
-    the next call. Between the two calls, only deliveries on the fast path reach the machine."""
+    the next call. Between the two calls, only deliveries on the fast path reach the state machine."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

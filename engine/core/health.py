@@ -61,7 +61,7 @@ class Health(Struct, frozen=True, kw_only=True):
     concurrency: int
     suggested_concurrency: int | None  # would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
-    stored: int = 0  # of `pending`, those only in the store, whose ages the machine does not know
+    stored: int = 0  # of `pending`, those only in the store: the actor does not know their ages
     arrivals_per_s: float = 0.0  # over the last minute
     delivered_per_s: float = 0.0
     drained_in_s: float | None = (

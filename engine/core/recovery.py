@@ -1,7 +1,7 @@
 """The recovery of the deliveries of a crashed state machine, and of requeued deliveries.
 
-A requeue gives a delivery a higher seq. The machine can learn of the delivery's committed end and of its
-requeue in either order.
+A requeue gives a delivery a higher seq. The state machine can learn of the delivery's committed end and
+of its requeue in either order.
 """
 
 from collections.abc import Sequence

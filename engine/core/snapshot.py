@@ -35,7 +35,7 @@ class FailureRow(Struct, array_like=True):
 
 
 class Snapshot(Struct, kw_only=True, omit_defaults=True):
-    """The durable state of one machine. Instants are seconds since the epoch."""
+    """The durable state of one state machine. Instants are seconds since the epoch."""
 
     version: int = VERSION
     taken_at: float
