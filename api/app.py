@@ -18,7 +18,7 @@ from api.answers import headers_of, no_such_path, refused
 from api.call import Answer
 from api.entry import ENTRY
 from api.envelope import request_id_of
-from api.heads import Heads, Told
+from api.heads import DirectAnswer, Heads
 from api.judgement import Judge
 from api.routes import Route, by_path, pattern_of, rule_of
 from api.services import Services
@@ -126,7 +126,7 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
     path = quote(scope["path"], safe="/*").encode()
     fields = list(scope["headers"])
     met = heads.meet(method, path, scope["query_string"], fields, request_id)
-    if not isinstance(met, Told):
+    if not isinstance(met, DirectAnswer):
         state |= {} if met is None else {ENTRY: met}
         return None
     headers = {name.decode().title(): value.decode("latin-1") for name, value in met.headers}

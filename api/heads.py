@@ -26,7 +26,7 @@ from engine.model.errors import Refusal
 _NO_BODY = frozenset({204, 304})
 
 
-class Told(Struct, frozen=True, gc=False):
+class DirectAnswer(Struct, frozen=True, gc=False):
     """An answer of the door. `headers` lacks Connection, Content-Length, and those of CORS."""
 
     status: int
@@ -57,7 +57,7 @@ class Heads:
 
     def meet(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
-    ) -> Told | Entry | None:
+    ) -> DirectAnswer | Entry | None:
         """Return the door's answer to a request, or the entry of a request for the application. None: the
         application must judge the request. `path` is percent-encoded."""
         asked = method.decode("ascii")
@@ -65,20 +65,20 @@ class Heads:
             asked, path, fields, request_id
         )
         if page is not None:
-            return self._told(page, request_id)
+            return self._answer_of(page, request_id)
         try:
             found = self._find(asked, unescaped(path).decode("utf-8", "replace"), request_id)
             if not isinstance(found, Route):
-                return None if found is None else self._told(found, request_id)
+                return None if found is None else self._answer_of(found, request_id)
             entry = enter(self._services, found, query, fields)
             if found.at_once is not None:
                 read_query(found.query, parameters(query))
                 answer = found.at_once(self._services)
-                return self._told(answer, request_id)
+                return self._answer_of(answer, request_id)
         except AdmissionRefusal as refusal:
-            return self._told(refused(refusal, request_id), request_id, refusal.allowance)
+            return self._answer_of(refused(refusal, request_id), request_id, refusal.allowance)
         except Refusal as refusal:
-            return self._told(refused(refusal, request_id), request_id)
+            return self._answer_of(refused(refusal, request_id), request_id)
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
@@ -104,11 +104,13 @@ class Heads:
             return _allows(allowed)
         return self._routes.get(rule.endpoint)
 
-    def _told(self, answer: Answer, request_id: str, allowance: Allowance | None = None) -> Told:
+    def _answer_of(
+        self, answer: Answer, request_id: str, allowance: Allowance | None = None
+    ) -> DirectAnswer:
         silent = answer.status in _NO_BODY
         headers = answer.headers if silent else headers_of(answer)
         rate = allowance or self._services.admission.anonymous()
-        return Told(
+        return DirectAnswer(
             answer.status,
             [
                 *((name.lower().encode(), value.encode("latin-1")) for name, value in headers),

@@ -107,7 +107,7 @@ class LiveChannel:
         self._dead: Counter[str] = Counter()
         self._walk: Iterator[str] | None = None
         self._busy_before: list[str] = []  # the busiest destinations of the last search
-        self._told: dict[Topic | str, Any] = {}  # the values sent last
+        self._sent: dict[Topic | str, Any] = {}  # the values sent last
 
     def _passes(self, delivery: Delivery) -> bool:
         return self.audience.sees(self._sights.find(delivery.destination))
@@ -116,7 +116,7 @@ class LiveChannel:
         """Add a listener. Topics that send only changes send everything to all listeners once more."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
-        self._told = {}
+        self._sent = {}
 
     def leave(self, topics: Iterable[Topic]) -> None:
         self.wanted.subtract(topics)
@@ -158,8 +158,8 @@ class LiveChannel:
             self._dead = Counter()
         if self.wanted["replays"]:
             jobs = await self._sights.replays(self.audience)
-            if jobs != self._told.get("replays"):
-                self._told["replays"] = jobs
+            if jobs != self._sent.get("replays"):
+                self._sent["replays"] = jobs
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
@@ -184,7 +184,7 @@ class LiveChannel:
         return self._busy_before
 
     async def _say_health(self, busiest: Sequence[str]) -> None:
-        before, told = self._told, {}
+        before, present = self._sent, {}
         # The store is read only for a single destination: one read a second.
         whole = self.audience.destination is not None
         for start in range(0, len(busiest), PART):
@@ -194,18 +194,18 @@ class LiveChannel:
                 if destination is None or not self.audience.sees(destination):
                     continue
                 report, view = await self._sights.health(destination, whole=whole)
-                told[each] = _gist(report)
-                if before.get(each) != told[each]:
+                present[each] = _gist(report)
+                if before.get(each) != present[each]:
                     if not self.audience.reveals:
                         view["lastError"] = None
                     part.append(view)
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # A listener that joined meanwhile has replaced `_told`. Then `_told` stays empty, so that the
+        # A listener that joined meanwhile has replaced `_sent`. Then `_sent` stays empty, so that the
         # next message has everything.
-        if self._told is before:
-            self._told = {**told, "replays": before.get("replays")}
+        if self._sent is before:
+            self._sent = {**present, "replays": before.get("replays")}
 
     def _say(self, topic: Topic, document: Mapping[str, Any]) -> None:
         self.number += 1

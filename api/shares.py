@@ -75,9 +75,9 @@ class _WorkspaceLine:
         "_most",
         "_together",
         "at_work",
+        "refusal_logged",
         "rested_at",
         "sessions",
-        "told",
         "users",
         "waiting",
     )
@@ -89,7 +89,7 @@ class _WorkspaceLine:
         self.users = Tally()  # by caller: running and waiting
         self.sessions = 0  # running requests of customers
         self.waiting: FairWaiters[str, _Waiter] = FairWaiters()  # by caller
-        self.told = False  # a refusal was logged (once while the workspace has requests)
+        self.refusal_logged = False  # a refusal was logged (once while the workspace has requests)
 
     def may_work(self, caller: str) -> bool:
         if caller == KEYS:
@@ -207,8 +207,8 @@ class WorkspaceShare:
 
     def _refusal(self, line: _WorkspaceLine, workspace: str) -> Refusal:
         self._refused += 1
-        if not line.told:
-            line.told = True
+        if not line.refusal_logged:
+            line.refusal_logged = True
             log.warning("api.share_used_up", share=self._kind, workspace=workspace)
         message = f"too many requests of the workspace at once ({self._at_once} can run): try again"
         return Refusal("overloaded", message, retry_after_s=RETRY_AFTER_S)

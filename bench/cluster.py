@@ -103,9 +103,11 @@ def measured(paths: Sequence[Path]) -> list[Stages]:
         if not run.measurements or not run.measurements[0].split:
             raise ValueError(f"{run.scenario} has no profile: run it with --profile")
         first, source = run.measurements[0], run.source
-        told = f"{source.version}, {source.commit[:8]}{' with changes' if source.changed else ''}"
+        source_text = (
+            f"{source.version}, {source.commit[:8]}{' with changes' if source.changed else ''}"
+        )
         log_bytes = first.figures["logBytesPerEvent"]
-        found.append(Stages(run.scenario, run.machine.cpu, told, first.split, log_bytes))
+        found.append(Stages(run.scenario, run.machine.cpu, source_text, first.split, log_bytes))
     return found
 
 

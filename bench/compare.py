@@ -76,7 +76,7 @@ def compare(
         found.rows += _figures(key[0], better, before, after, found.warnings)
     found.rows.sort(key=lambda row: (row.scenario, row.figure))
     if floors or _processors(first) != _processors(second):
-        found.rows = [_told_elsewhere(row) for row in found.rows]
+        found.rows = [_without_interval(row) for row in found.rows]
     found.rows = _judged(found.rows, threshold)
     return found
 
@@ -117,7 +117,7 @@ def _figures(
             yield replace(row, interval=unpaired(first, second))
 
 
-def _told_elsewhere(row: Compared) -> Compared:
+def _without_interval(row: Compared) -> Compared:
     """A figure that depends on the machine loses its interval."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.checks import Broken, whole
-from bench.latency import decoded, latency, told
+from bench.latency import decoded, latency, latency_figures
 from bench.limits import verdict
 from bench.load.plan import Plan, own_payload
 from bench.machine import machine, source
@@ -214,8 +214,8 @@ def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]
         "refusedPercent": 100 * _refused(sent) / max(1, offered),
         "unsentPercent": 100 * sent.get("unsent", 0) / max(1, offered),
         "wallS": sent["wallS"],
-        **told(accept, "accept"),
-        **told(delivery, "delivery"),
+        **latency_figures(accept, "accept"),
+        **latency_figures(delivery, "delivery"),
     }
     found = Measurement(
         figures={name: value for name, value in figures.items() if value is not None},
@@ -248,8 +248,8 @@ def _step(part: Mapping[str, Any], receiver: Receiver, batch: int) -> Step:
     figures = {
         "acceptedPerSecond": part["acceptedPerSecond"],
         "unsent": part["unsent"],
-        **told(decoded(part["ack"]), "accept"),
-        **told(found, "delivery"),
+        **latency_figures(decoded(part["ack"]), "accept"),
+        **latency_figures(found, "delivery"),
     }
     kept = {name: value for name, value in figures.items() if value is not None}
     return Step("rate", part["rate"], kept, latency(found))

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     with Service() as service:
         for _ in range(given.times):
             measured.append(floors(service))
-            console.print(_told(measured[-1]))
+            console.print(_line_of(measured[-1]))
     # A measurement compares three successive floors.
     rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
     worst = max(map(drift, rows))
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _told(floor: Floor) -> str:
+def _line_of(floor: Floor) -> str:
     return (
         f"a request {floor.send_micros:6.2f} µs   a row {floor.insert_micros:6.2f} µs"
         f"   a system call {floor.syscall_micros:.3f} µs"

@@ -175,7 +175,7 @@ def show(entries: Sequence[Entry], console: Console) -> None:
         table.add_row(
             scenario,
             figure,
-            *(_told(figure, by_release.get(each)) for each in releases),
+            *(_cell(figure, by_release.get(each)) for each in releases),
             _change(values),
         )
     console.print(table)
@@ -188,7 +188,7 @@ def show(entries: Sequence[Entry], console: Console) -> None:
         console.print(line, highlight=False)
 
 
-def _told(figure: str, value: float | None) -> str:
+def _cell(figure: str, value: float | None) -> str:
     if value is None or not depends_on_machine(figure):
         return with_unit(figure, value)
     return f"{number(value)} x floor"

@@ -123,7 +123,7 @@ class Row:
     prepare: Callable[[Place], None] | None = None
 
 
-def told(counts: Counter[Any]) -> str:
+def listed(counts: Counter[Any]) -> str:
     """Return the answers with their counts."""
     return ", ".join(f"{count} x {what}" for what, count in counts.items())
 
@@ -185,7 +185,7 @@ def rules(place: Place) -> str:
     draft = {"from": "2020-01-01T00:00:00Z", "eventTypes": patterns, "dryRun": True}
     status, job = place.ask("POST", "/replay-jobs", draft)
     if status != 201:
-        return f"{told(statuses)}, dry run refused with {status}"
+        return f"{listed(statuses)}, dry run refused with {status}"
     other = Place(place.service, place.receiver, place.service.key)
     began = time.monotonic()
     theirs = other.made("/replay-jobs", {"from": "2020-01-01T00:00:00Z", "eventTypes": ["calm"]})
@@ -196,7 +196,7 @@ def rules(place: Place) -> str:
     job = place.until(f"/replay-jobs/{job['id']}", lambda job: job["status"] in over, 60)
     if job["status"] not in over:
         place.breaks.append(f"the dry run is {job['status']}")
-    return f"{told(statuses)}, dry run {job['status']}, the other's replay in {took_s:.1f} s"
+    return f"{listed(statuses)}, dry run {job['status']}, the other's replay in {took_s:.1f} s"
 
 
 def untaken(place: Place) -> str:
@@ -252,7 +252,7 @@ def dear(place: Place) -> str:
     time.sleep(6)
     nuisance.terminate()
     answers = Counter(json.loads(nuisance.communicate(timeout=30)[0]))
-    return f"{', '.join(found)}; 16 connections: {told(answers)}"
+    return f"{', '.join(found)}; 16 connections: {listed(answers)}"
 
 
 def floods(place: Place) -> str:

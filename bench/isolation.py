@@ -28,7 +28,7 @@ from bench.posting import load
 from bench.processes import descriptors, rss_mb
 from bench.programs import serving
 from bench.results import Measurement
-from bench.scenario import told
+from bench.scenario import measurement_of
 from bench.service import Figures, Receiver, Service, call
 from bench.yard import Yard
 from engine.nodes.parts import number_of
@@ -212,7 +212,10 @@ class Found:
 
     def tell(self, name: str, took_s: float) -> None:
         """Print a line about a neighbour, because a whole run takes half an hour."""
-        said = self.broken.get(name) or f"{self._ratios[name]:.2f} x, {self._steps[name].told()}"
+        said = (
+            self.broken.get(name)
+            or f"{self._ratios[name]:.2f} x, {self._steps[name].measurement_of()}"
+        )
         sys.stdout.write(f"{name} ({took_s:.0f} s): {said}\n")
         sys.stdout.flush()
 
@@ -225,7 +228,7 @@ class Found:
             figures["mostStepCpuMs"] = max(each.most_cpu_ms for each in self._steps.values())
         if held and (over := {name: each for name, each in ratios.items() if each > BAR}):
             figures["over the bar"] = ", ".join(f"{name} {each:.2f}" for name, each in over.items())
-        measurement = told(figures)
+        measurement = measurement_of(figures)
         if self.broken:
             measurement.verdict = "broken"
             said = (f"beside {name} {said}" for name, said in self.broken.items())
@@ -290,7 +293,7 @@ def _measured(
     figures["rssMb"] = f"{watch.first_mb:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
     steps = Steps(yards[0].service, nodes)
-    figures["loop"] = steps.told()
+    figures["loop"] = steps.measurement_of()
     return Measured(figures, ratio, machines, steps)
 
 
@@ -309,7 +312,7 @@ class Steps:
             each for each in _named_since_start(service) if each.get("worker", "").endswith(worker)
         ]
 
-    def told(self) -> str:
+    def measurement_of(self) -> str:
         """Return a line about the steps."""
         named = max(self._named, key=lambda each: float(each["step_ms"]), default=None)
         doing = "" if named is None else f" ({named['doing'] or named['task']})"

@@ -82,7 +82,7 @@ def latency(found: Any) -> Latency:
     )
 
 
-def told(found: Any, prefix: str = "") -> dict[str, float | None]:
+def latency_figures(found: Any, prefix: str = "") -> dict[str, float | None]:
     """Return percentiles as figures, `<prefix>P50Ms` or `p50Ms` and so on; None if there are no
     values."""
     at = _milliseconds(found)

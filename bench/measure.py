@@ -68,7 +68,9 @@ class Run:
             done = self._work(variant, profiled=place == profiled)
             self._floors.append(floors(self._stage.service(variant)))
             self._done[variant.name].append(done)
-            self._figures[variant.name].append(self._told(variant, done, around(self._floors[-2:])))
+            self._figures[variant.name].append(
+                self._numbers(variant, done, around(self._floors[-2:]))
+            )
         found = self._whole()
         if profile := self._done[last.name][-1].profile:
             profile.into(found)
@@ -114,7 +116,7 @@ class Run:
 
     # --- the results
 
-    def _told(self, variant: Variant, done: Done, floor: Floor) -> Numbers:
+    def _numbers(self, variant: Variant, done: Done, floor: Floor) -> Numbers:
         sent, stats = done.sent, done.stats
         events, deliveries = sent["accepted"], stats["unique"]
         span_s = stats["last"] - sent["began"]

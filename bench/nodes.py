@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.checks import require, whole
 from bench.crowding import Crowd, crowd
 from bench.intervals import ratios
-from bench.latency import histogram, told
+from bench.latency import histogram, latency_figures
 from bench.limits import verdict
 from bench.posting import load
 from bench.processes import own_cpu_s, tree
@@ -108,7 +108,7 @@ def nodes(
                 [service.key],
             ),
         )
-        found = Measurement(figures={}, notes={"cores": _told_cores()})
+        found = Measurement(figures={}, notes={"cores": _cores_text()})
         for shape in shapes:
             _compare(shape, servers, receiver, rounds, warm, found)
         found.figures |= _relayed(servers[2], receiver, made, rate, seconds)
@@ -244,7 +244,7 @@ def _relayed(
     for name, path in (("own", "/0"), ("relayed", "/1")):
         values = [late_s for late_s, each in due if each == path]
         require(bool(values), f"nothing arrived at {path}")
-        for figure, value in told(histogram(values), name).items():
+        for figure, value in latency_figures(histogram(values), name).items():
             if value is not None:
                 figures[figure] = round(value, 3)
     return figures
@@ -254,7 +254,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _told_cores() -> str:
+def _cores_text() -> str:
     cores = _cores()
     if cores >= ENOUGH_CORES:
         return f"{cores}"

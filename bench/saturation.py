@@ -155,7 +155,7 @@ def steps(
     measured = [floors(service)]
     knee = climb.knee(start, growth, most)
     measured.append(floors(service))
-    return _told(climb, measured, _knee(knee, measured))
+    return _measurement(climb, measured, _knee(knee, measured))
 
 
 def overload(
@@ -199,7 +199,7 @@ def overload(
         "answerP99OverLine": round(beyond["answerP99Ms"] / line_ms, 2),
     }
     climb.steps = [*steps, climb.steps[-2]]
-    return _told(climb, measured, figures)
+    return _measurement(climb, measured, figures)
 
 
 def _knee(knee: Step, measured: list[Floor]) -> dict[str, float]:
@@ -211,7 +211,7 @@ def _knee(knee: Step, measured: list[Floor]) -> dict[str, float]:
     }
 
 
-def _told(climb: Climb, measured: list[Floor], figures: dict[str, float]) -> Measurement:
+def _measurement(climb: Climb, measured: list[Floor], figures: dict[str, float]) -> Measurement:
     return Measurement(
         figures=figures,
         verdict="void" if climb.void else "ok",

@@ -83,7 +83,7 @@ def program(
         with Receiver() as receiver, served as service:
             before = floors(service)
             made = run(service, receiver, **sizes)
-            found = made if isinstance(made, Measurement) else told(made)
+            found = made if isinstance(made, Measurement) else measurement_of(made)
             found.floors = [before, *found.floors, floors(service)]
         found.drifted = drifted(found.floors)
         return found
@@ -93,7 +93,7 @@ def program(
     )
 
 
-def told(figures: Figures) -> Measurement:
+def measurement_of(figures: Figures) -> Measurement:
     """Return a function's figures as a measurement."""
     numbers = {name: float(each) for name, each in figures.items() if _is_number(each)}
     notes = {name: str(each) for name, each in figures.items() if not _is_number(each)}

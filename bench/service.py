@@ -46,11 +46,11 @@ class Receiver:
             "bench.receiver", "--host", self._host, "--port", str(self._port), *tls
         )
         assert self.process.stdout is not None
-        told = self.process.stdout.readline()
-        if not told:
+        line = self.process.stdout.readline()
+        if not line:
             self._end()
             raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
-        ports = json.loads(told)
+        ports = json.loads(line)
         # A receiver on all addresses is reached at 127.0.0.1.
         host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
         self.url = f"http://{host}:{ports['port']}"

@@ -66,7 +66,7 @@ class Watched(Service):
         self.watch = self.folder / "watch.jsonl"
         self.settings |= {"BENCH_WATCH": str(self.watch), "BENCH_HOUSEKEEPING_S": "2"}
 
-    def told(self) -> dict[str, float]:
+    def gauges(self) -> dict[str, float]:
         """Return the last report of the server."""
         with suppress(OSError):
             lines = self.watch.read_text().splitlines()
@@ -114,8 +114,8 @@ class Sampler(threading.Thread):
                 "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
                 "threads": int(threads.split()[1]),
             }
-            told = self._service.told()
-            seen |= {name: told[name] for name in ("tasks", "blocks") if name in told}
+            found = self._service.gauges()
+            seen |= {name: found[name] for name in ("tasks", "blocks") if name in found}
             for name, value in seen.items():
                 self.samples[name].append((at, value))
 
@@ -269,7 +269,7 @@ def _trends(*measured: dict[str, list[tuple[float, float]]]) -> Figures:
             line = trend(points)
         except ValueError:  # the run is too short
             continue
-        figures[name] = _told(line)
+        figures[name] = _trend_text(line)
         allowed = ALLOWED.get(name, line.level * ALLOWED_P99_SHARE)
         if not line.flat(allowed):
             creeping.append(f"{name} by {line.per_hour:+.1f} an hour, allowed: {allowed:.1f}")
@@ -279,7 +279,7 @@ def _trends(*measured: dict[str, list[tuple[float, float]]]) -> Figures:
     return figures
 
 
-def _told(line: Trend) -> str:
+def _trend_text(line: Trend) -> str:
     return f"{line.level:.1f}, {line.per_hour:+.1f} an hour ({line.low:+.1f} to {line.high:+.1f})"
 
 

@@ -116,11 +116,11 @@ class Trying:
         ended(load, SETTLE_S)
         self._settle(made)
         require(after["duplicates"] == 0, f"{after['duplicates']} duplicates")
-        held, told = latency(decoded(stats["held"])), health["latencyMs"]
+        held, health_ms = latency(decoded(stats["held"])), health["latencyMs"]
         figures = {
             "deliveredPerSecond": (after["received"] - before["received"]) / (over - began),
-            "answerP50Ms": held.p50_ms if held.count else told["p50"] or 0,
-            "answerP99Ms": held.p99_ms if held.count else told["p99"] or 0,
+            "answerP50Ms": held.p50_ms if held.count else health_ms["p50"] or 0,
+            "answerP99Ms": held.p99_ms if held.count else health_ms["p99"] or 0,
             "concurrency": health["queue"]["concurrency"],
             "suggested": health["queue"]["suggestedConcurrency"] or 0,
             "failed": after["failed"],
@@ -248,8 +248,8 @@ def show(wanted: Wanted, measurement: Measurement, console: Console | None = Non
     console = console or Console()
     console.print(table)
     for name, figure in measurement.figures.items():
-        told = unseen if unseen and name == "knee" else f"{figure:g}"
-        console.print(f"{name:18} {told}", highlight=False)
+        shown = unseen if unseen and name == "knee" else f"{figure:g}"
+        console.print(f"{name:18} {shown}", highlight=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -52,14 +52,14 @@ class Telling:
 
     def tell(self) -> None:
         """Write a line."""
-        told: dict[str, Any] = {
+        sample: dict[str, Any] = {
             "at": time.time(),
             "tasks": trio.lowlevel.current_statistics().tasks_living,
             "blocks": sys.getallocatedblocks(),
         }
         if self.server is not None:
-            told["depths"] = depths(self.server)
-        os.write(self._file, json.dumps(told).encode() + b"\n")
+            sample["depths"] = depths(self.server)
+        os.write(self._file, json.dumps(sample).encode() + b"\n")
 
     def find(self) -> None:
         """Find the server of this process when it is created."""

@@ -92,7 +92,7 @@ class DocumentedAs:
         return handler.generate_schema(self.model)
 
 
-def told(text: str, **bounds: Any) -> Any:
+def doc(text: str, **bounds: Any) -> Any:
     """Return the annotation that describes a field of an answer."""
     return Field(description=text, **bounds)
 

@@ -72,8 +72,8 @@ def _options(options: list[click.Option]) -> Iterator[str]:
     for option in options:
         record = option.get_help_record(click.Context(main))
         assert record is not None
-        names, told = (" ".join(part.split()).replace("|", "\\|") for part in record)
-        yield f"| `{names}` | {told} |"
+        names, text = (" ".join(part.split()).replace("|", "\\|") for part in record)
+        yield f"| `{names}` | {text} |"
 
 
 def write_page() -> None:

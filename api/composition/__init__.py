@@ -73,7 +73,7 @@ class Server(ControlParts):
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
-        self.told_to_stop = False
+        self.stop_asked = False
         self._acceptors: set[trio.CancelScope] = set()  # of the tasks that accept links
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
@@ -250,7 +250,7 @@ class Server(ControlParts):
         """Stop at the first signal; at a second signal, stop at once."""
         async with trio.open_nursery() as nursery:
             await anext(signals)
-            self.told_to_stop = True
+            self.stop_asked = True
             nursery.start_soon(self.stop)
             nursery.start_soon(self._cut_in_time)
             first = trio.current_time()

@@ -57,8 +57,8 @@ def asked_in_fork(
     finally:
         os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        told = pipe.read(_NUMBER.size)
-    return os.waitstatus_to_exitcode(status), _NUMBER.unpack(told)[0] if told else 0
+        written = pipe.read(_NUMBER.size)
+    return os.waitstatus_to_exitcode(status), _NUMBER.unpack(written)[0] if written else 0
 
 
 def _tell(writer: int, number: int) -> None:

@@ -73,9 +73,9 @@ def _sections(document: dict[str, Any]) -> str:
 def _credentials(document: dict[str, Any]) -> str:
     schemes = document["components"]["securitySchemes"]
     rows = [(code(name), inline(scheme["description"])) for name, scheme in schemes.items()]
-    told = "Send every credential in the same header: <code>Authorization: Bearer ...</code>"
+    advice = "Send every credential in the same header: <code>Authorization: Bearer ...</code>"
     return (
-        f'<h2 id="credentials">Credentials</h2><p>{told}</p>{table(rows)}'
+        f'<h2 id="credentials">Credentials</h2><p>{advice}</p>{table(rows)}'
         f"<p>The examples read it, and the service's address, from shell variables:</p>{block(_START)}"
     )
 

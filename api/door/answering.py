@@ -16,7 +16,7 @@ from api.door.limits import NO_WORKSPACE, PAGE_SLICE_BYTES
 from api.door.response import CONTINUE, connection_line, lines_of, render, render_head
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
-from api.heads import Heads, Told
+from api.heads import DirectAnswer, Heads
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
@@ -151,21 +151,21 @@ class Answering(Channel):
                 return False
         return True
 
-    def _tell(self, head: Head, told: Told) -> None:
+    def _tell(self, head: Head, direct: DirectAnswer) -> None:
         self._keep = self._pass_over() and self.may_keep()
-        headers = told.headers
+        headers = direct.headers
         if head.origin is not None:
             headers = headers + self._ingestion.cors.headers(
-                head.method, head.index, told.status, headers
+                head.method, head.index, direct.status, headers
             )
-        if told.body:
-            headers = [*headers, (b"content-length", b"%d" % len(told.body))]
+        if direct.body:
+            headers = [*headers, (b"content-length", b"%d" % len(direct.body))]
             if head.method != b"HEAD":
-                self._left = memoryview(told.body)
-        data = render_head(told.status, headers, self._keep, head.minor, dated=False)
+                self._left = memoryview(direct.body)
+        data = render_head(direct.status, headers, self._keep, head.minor, dated=False)
         self._state = FLUSHING
         self._reading = False
-        self._door.count(told.status)
+        self._door.count(direct.status)
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:

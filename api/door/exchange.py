@@ -17,7 +17,7 @@ from api.door.places import LEAST_BYTES, TOO_MUCH_UNTAKEN, UNTAKEN_RETRY_S, Plac
 from api.door.response import render_head
 from api.entry import Entry
 from api.envelope import envelope
-from api.heads import Heads, Told
+from api.heads import DirectAnswer, Heads
 from api.ingestion import PATHS, Ingestion
 from engine.model.errors import Refusal
 
@@ -102,7 +102,7 @@ class Exchange:
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
         self._ended = False  # the body is complete
-        self._end_told = False
+        self._end_given = False
         self._gone = False  # no client reads the answer
         self._news: trio.Event | None = None
         self._flush: trio.Event | None = None
@@ -172,7 +172,7 @@ class Exchange:
 
     # --- the application's side
 
-    def judge(self, heads: Heads, ingestion: Ingestion) -> Told | None:
+    def judge(self, heads: Heads, ingestion: Ingestion) -> DirectAnswer | None:
         """Judge a head whose credential the door did not know. Return None if the application must
         answer. Raises AdmissionRefusal.
         """
@@ -182,7 +182,7 @@ class Exchange:
                 ingestion.judge(PATHS[head.path], head.query, head.index, None)  # refuses
             return None
         met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
-        if isinstance(met, Told):
+        if isinstance(met, DirectAnswer):
             return met
         self.entry = met
         return None
@@ -220,11 +220,11 @@ class Exchange:
                 data = b"".join(self._chunks)
                 self._chunks.clear()
                 self.buffered = 0
-                self._end_told = self._ended
+                self._end_given = self._ended
                 await trio.lowlevel.checkpoint()
-                return {"type": "http.request", "body": data, "more_body": not self._end_told}
-            if self._ended and not self._end_told:
-                self._end_told = True
+                return {"type": "http.request", "body": data, "more_body": not self._end_given}
+            if self._ended and not self._end_given:
+                self._end_given = True
                 await trio.lowlevel.checkpoint()
                 return {"type": "http.request", "body": b"", "more_body": False}
             if self._news is None:

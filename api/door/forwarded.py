@@ -24,9 +24,9 @@ class Proxies:
         """Return the client's address, with port 0 if a proxy reported it; otherwise the peer's."""
         if not self._networks or not self._trusts(_address(peer[0])):
             return peer
-        told = b",".join(value for name, value in head.fields if name == FIELD)
+        field = b",".join(value for name, value in head.fields if name == FIELD)
         client = peer
-        for text in reversed(told.split(b",")[-MOST:]):
+        for text in reversed(field.split(b",")[-MOST:]):
             address = _address(text.decode("latin-1").strip())
             if address is None:
                 return client  # entries before one that is not an address cannot be trusted

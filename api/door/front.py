@@ -342,10 +342,10 @@ class FrontDoor:
             exchange.part = await elsewhere.decide(exchange.head.index)
         part = exchange.part
         if part is None:
-            told = None if self.heads is None else exchange.judge(self.heads, self.ingestion)
-            if told is None:
+            direct = None if self.heads is None else exchange.judge(self.heads, self.ingestion)
+            if direct is None:
                 return False
-            app: App = told.app
+            app: App = direct.app
         else:
 
             async def relay(scope: Message, receive: Receive, send: Send) -> None:

@@ -15,7 +15,7 @@ from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.places import UntakenAnswers
 from api.door.response import date
 from api.envelope import request_id_of
-from api.heads import Told
+from api.heads import DirectAnswer
 from api.ingestion import Admitted, Answer, refusal_of, with_allowance
 from engine.model.errors import Refusal
 
@@ -105,15 +105,15 @@ class StreamAnswering:
         self._begin_answer(answer.status, headers)
         self._put(NOTHING if head.method == b"HEAD" else memoryview(answer.body), last=True)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, direct: DirectAnswer) -> None:
         """Send an answer that the door gives instead of the application."""
-        headers = [*told.headers, (b"date", date())]
-        if told.body:
-            headers.append((b"content-length", b"%d" % len(told.body)))
+        headers = [*direct.headers, (b"date", date())]
+        if direct.body:
+            headers.append((b"content-length", b"%d" % len(direct.body)))
         if self.head.origin is not None:
-            headers += self.cors(self.head, told.status, headers)
-        self._begin_answer(told.status, headers)
-        self._put(NOTHING if self.head.method == b"HEAD" else memoryview(told.body), last=True)
+            headers += self.cors(self.head, direct.status, headers)
+        self._begin_answer(direct.status, headers)
+        self._put(NOTHING if self.head.method == b"HEAD" else memoryview(direct.body), last=True)
 
     def _begin_answer(self, status: int, headers: Headers) -> None:
         self._answered = True

@@ -19,13 +19,13 @@ from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.passing import Progress
 from api.entry import Entry
 from api.envelope import body_late, no_room, too_large
-from api.heads import Told
+from api.heads import DirectAnswer
 from api.ingestion import PATHS, Admitted, answer_of
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 
 NO_PROGRESS = Progress(LIMITS)  # the progress of a request whose body the application does not take
-TOLD_BYTES = 16 * 1024  # of a taken body, for one window update; fewer are not worth a frame
+WINDOW_STEP_BYTES = 16 * 1024  # of a taken body, for one window update; fewer are not worth a frame
 UPLOADS_SHARE = 4  # a stream gets a large window if the budget has room for this many
 
 
@@ -33,7 +33,7 @@ class StreamRequest(StreamAnswering):
     """Owner: the request's connection."""
 
     __slots__ = (
-        "_end_told",
+        "_end_given",
         "_fed",
         "_invited",
         "_progress",
@@ -44,7 +44,7 @@ class StreamRequest(StreamAnswering):
     def __init__(self, lane: RequestLane, number: int, head: Head, ended: bool) -> None:
         super().__init__(lane, number, head, ended)
         self._progress = NO_PROGRESS
-        self._end_told = False  # the application was told that the body has ended
+        self._end_given = False  # the application has got the end of the body
         self._fed = 0  # bytes given to the application and not yet added to the client's window
         self._waiting = False  # the application waits for more
         self._submitted = False
@@ -192,7 +192,7 @@ class StreamRequest(StreamAnswering):
         elif part is None and heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
             self._lane.know(isinstance(met, Entry) and met.admission is not None)
-            if isinstance(met, Told):
+            if isinstance(met, DirectAnswer):
                 self.tell(met)
                 return
             entry = met
@@ -203,8 +203,8 @@ class StreamRequest(StreamAnswering):
             self._receive_passed(exchange, body)
             if self._exchange is not exchange:
                 return
-        if self.ended and not self._end_told:
-            self._end_told = True
+        if self.ended and not self._end_given:
+            self._end_given = True
             exchange.end()
         else:
             self._await(self._progress.wait(self._lane.now()))
@@ -238,8 +238,8 @@ class StreamRequest(StreamAnswering):
             del self._held[:SLICE_BYTES]
             self._fed += len(piece)
             exchange.feed(piece)
-        if self.ended and not self._held and not self._end_told:
-            self._end_told = True
+        if self.ended and not self._held and not self._end_given:
+            self._end_given = True
             exchange.end()
 
     def resume(self) -> None:
@@ -247,7 +247,7 @@ class StreamRequest(StreamAnswering):
         if exchange is None:
             return
         self._waiting = True
-        if not self.ended and (self._fed >= TOLD_BYTES or self._allowed == self._came):
+        if not self.ended and (self._fed >= WINDOW_STEP_BYTES or self._allowed == self._came):
             fed, self._fed = self._fed, 0
             self._allow(self._allowed + fed)
         self._feed(exchange)

@@ -13,7 +13,7 @@ from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE, Limits
 from api.entry import Entry
 from api.envelope import no_room
-from api.heads import Told
+from api.heads import DirectAnswer
 from engine.model.errors import Refusal
 
 
@@ -71,7 +71,7 @@ class Passing(Answering):
         elif part is None and heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
             self._know(isinstance(met, Entry) and met.admission is not None)
-            if isinstance(met, Told):
+            if isinstance(met, DirectAnswer):
                 self._tell(head, met)
                 return
             entry = met

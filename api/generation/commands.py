@@ -46,8 +46,8 @@ def _plain(operation: Operation, name: str, types: Types) -> str:
     route = operation.route
     assert route.client is not None
     assert route.command is not None
-    told = f"{route.summary}.\n\n{route.description}".strip()
-    given = [f"{name!r}", f'"{route.client.name}"', f"help={_wrapped(told)}"]
+    text = f"{route.summary}.\n\n{route.description}".strip()
+    given = [f"{name!r}", f'"{route.client.name}"', f"help={_wrapped(text)}"]
     variables = re.findall(r"{(\w+)}", route.path)
     arguments = [
         (argument, _METAVARS.get(variable, _constant(variable)))

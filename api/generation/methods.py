@@ -94,11 +94,11 @@ class Methods:
             chosen = self._chosen(operation) if operation.method == "list" else {}
             if chosen:
                 fields = "".join(f"    {name}: {type_}\n" for name, type_ in chosen.items())
-                told = docstring(
+                text = docstring(
                     f"The filters of `client.{operation.group}.list` and `iterate`.", 4
                 )
                 parts.append(
-                    f"class {filter_of(operation.group)}(TypedDict, total=False):\n{told}\n{fields}"
+                    f"class {filter_of(operation.group)}(TypedDict, total=False):\n{text}\n{fields}"
                 )
         sentence = (
             "The filters of lists. A filter that is None or absent has no effect. `since` is "
@@ -133,7 +133,7 @@ class Methods:
         more = "**chosen, " if narrowed else ""
         return (
             f"    async def {operation.method}({', '.join(given)}, {_LIST_ARGUMENTS}{chosen})"
-            f" -> Page[{self._types.field(item)}]:\n{_told(operation, ': one page')}"
+            f" -> Page[{self._types.field(item)}]:\n{_docstring(operation, ': one page')}"
             f'        query = query_of({{{more}"limit": limit, "cursor": cursor}})\n'
             f'        return await self._send(Call("GET", {_path(operation)}, query))\n'
         )
@@ -153,7 +153,7 @@ class Methods:
         name = "iterate" if operation.method == "list" else operation.method
         return (
             f"    def {name}({', '.join(given)}) -> AsyncIterator[{self._types.field(item)}]:\n"
-            f"{_told(operation, ': all pages')}"
+            f"{_docstring(operation, ': all pages')}"
             f"        return follow_pages(self._send, {_path(operation)}, {{{', '.join(query)}}})\n"
         )
 
@@ -192,7 +192,7 @@ class Methods:
         answer = self._types.field(operation.answer)
         return (
             f"    async def {operation.method}({', '.join(arguments)}) -> {answer}:\n"
-            f"{_told(operation)}        return await self._send(Call({', '.join(call)}))\n"
+            f"{_docstring(operation)}        return await self._send(Call({', '.join(call)}))\n"
         )
 
     def _fields(self, operation: Operation) -> list[tuple[str, Any, bool]]:
@@ -235,7 +235,7 @@ def _repeating(operation: Operation) -> list[str]:
     return [*found, f"takes_s={route.takes_s}"] if route.takes_s else found
 
 
-def _told(operation: Operation, more: str = "") -> str:
+def _docstring(operation: Operation, more: str = "") -> str:
     route = operation.route
     return docstring(f"{route.summary}{more}.\n\n{route.description}".strip(), 8)
 

@@ -87,9 +87,9 @@ class Shapes:
         }
         if any(map(keyword.iskeyword, fields)):  # a class cannot have such a field
             items = ", ".join(f"{field!r}: {type_}" for field, (_, type_) in lines.items())
-            told = comment(schema.get("description", ""))
-            return f'{told}{name} = TypedDict("{name}", {{{items}}})'
-        body = "".join(f"{told}    {field}: {type_}\n" for field, (told, type_) in lines.items())
+            above = comment(schema.get("description", ""))
+            return f'{above}{name} = TypedDict("{name}", {{{items}}})'
+        body = "".join(f"{above}    {field}: {type_}\n" for field, (above, type_) in lines.items())
         total = "" if required else ", total=False"
         return f"class {name}(TypedDict{total}):\n{docstring(schema.get('description', name), 4)}\n{body}"
 

@@ -60,10 +60,10 @@ def _reached(types: Types, schemas: Sequence[Schema]) -> set[str]:
 
 def _declaration(types: Types, name: str) -> str:
     schema = types.schemas[name]
-    told = _comment(str(schema.get("description", "")), 0)
+    comment = _comment(str(schema.get("description", "")), 0)
     if "properties" in schema:
-        return f"{told}export interface {name} {_object(schema, 0)}\n"
-    return f"{told}export type {name} = {type_of(schema)};\n"
+        return f"{comment}export interface {name} {_object(schema, 0)}\n"
+    return f"{comment}export type {name} = {type_of(schema)};\n"
 
 
 def _object(schema: Schema, indent: int) -> str:
@@ -73,8 +73,8 @@ def _object(schema: Schema, indent: int) -> str:
     for name, field in schema["properties"].items():
         key = name if _NAME.fullmatch(name) else f'"{name}"'
         mark = "" if name in required else "?"
-        told = _comment(str(field.get("description", "")), indent + 2)
-        lines.append(f"{told}{space}{key}{mark}: {type_of(field, indent + 2)};\n")
+        comment = _comment(str(field.get("description", "")), indent + 2)
+        lines.append(f"{comment}{space}{key}{mark}: {type_of(field, indent + 2)};\n")
     return "{\n" + "".join(lines) + " " * indent + "}"
 
 
@@ -161,9 +161,11 @@ def _class(types: Types, group: str, found: Sequence[Operation]) -> str:
     methods = [
         text for operation in found if not by_hand(operation) for text in _methods(types, operation)
     ]  # fmt: skip
-    told = _comment(TAGS[found[0].route.tag], 0)
+    comment = _comment(TAGS[found[0].route.tag], 0)
     return (
-        f"{told}export class {class_name(group)} extends Resource {{\n" + "\n".join(methods) + "}\n"
+        f"{comment}export class {class_name(group)} extends Resource {{\n"
+        + "\n".join(methods)
+        + "}\n"
     )
 
 
@@ -182,9 +184,9 @@ def _methods(types: Types, operation: Operation) -> list[str]:
     )
     all_given = ", ".join([*paths, f"query: {query} = {{}}", "options?: CallOptions"])
     return [
-        f"{_told(operation, ': one page')}  {page}({given}): Promise<Page<{held}>> {{\n"
+        f"{_doc_comment(operation, ': one page')}  {page}({given}): Promise<Page<{held}>> {{\n"
         f'    return this.call({{ method: "GET", path: {_path(operation)}, query }}, options);\n  }}\n',
-        f"{_told(operation, ': all pages')}  {iterate}({all_given}): AsyncIterable<{held}> {{\n"
+        f"{_doc_comment(operation, ': all pages')}  {iterate}({all_given}): AsyncIterable<{held}> {{\n"
         f"    return this.pages({_path(operation)}, query, options);\n  }}\n",
     ]
 
@@ -206,7 +208,7 @@ def _plain(operation: Operation) -> str:
     answer = type_of(operation.answer) if operation.answer else "unknown"
     given.append("options?: CallOptions")
     return (
-        f"{_told(operation)}  {attribute(operation.method)}({', '.join(given)})"
+        f"{_doc_comment(operation)}  {attribute(operation.method)}({', '.join(given)})"
         f": Promise<{answer}> {{\n    return this.call({{ {', '.join(call)} }}, options);\n  }}\n"
     )
 
@@ -258,6 +260,6 @@ def _path(operation: Operation) -> str:
     return f"this.at({', '.join(segments)})"
 
 
-def _told(operation: Operation, more: str = "") -> str:
+def _doc_comment(operation: Operation, more: str = "") -> str:
     route = operation.route
     return _comment(f"{route.summary}{more}. {route.description}", 2)

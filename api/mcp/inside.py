@@ -80,7 +80,7 @@ class InsideTransport(httpx.AsyncBaseTransport):
         self._address = address
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        told = await ask(
+        answer = await ask(
             self._application,
             request.method,
             request.url.path,
@@ -89,4 +89,4 @@ class InsideTransport(httpx.AsyncBaseTransport):
             query=request.url.query,
             address=self._address,
         )
-        return httpx.Response(told.status, headers=list(told.fields), content=told.body)
+        return httpx.Response(answer.status, headers=list(answer.fields), content=answer.body)

@@ -58,8 +58,8 @@ def listed() -> list[types.Prompt]:
             title=prompt.title,
             description=prompt.description,
             arguments=[
-                types.PromptArgument(name=argument, description=told, required=True)
-                for argument, told in prompt.arguments
+                types.PromptArgument(name=argument, description=description, required=True)
+                for argument, description in prompt.arguments
             ],
         )
         for name, prompt in PROMPTS.items()

@@ -116,10 +116,10 @@ async def _called(desk: Desk, tool: Tool, given: dict[str, Any]) -> types.CallTo
         async with desk.client(arguments.environment) as client:
             document = await tool.run(client, arguments)
     except ValidationError as error:
-        told = (
+        problems = (
             "{}: {}".format(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()
         )
-        return _failed("The arguments are wrong. " + "; ".join(told))
+        return _failed("The arguments are wrong. " + "; ".join(problems))
     except ApiError as error:
         return _failed(f"{error}. Request {error.request_id}.")
     except (AngariumError, ValueError) as error:

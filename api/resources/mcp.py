@@ -56,8 +56,8 @@ async def post(call: Call) -> Answer:
     )
     headers = {name: value for name, value in call.headers.items() if name in _PASSED}
     headers |= {"content-type": "application/json", "accept": _TAKES}
-    told = await module.exchange(desk, headers, call.document)
-    return Answer(told.status, body=told.body, content_type="application/json")
+    answer = await module.exchange(desk, headers, call.document)
+    return Answer(answer.status, body=answer.body, content_type="application/json")
 
 
 ROUTES = (

@@ -24,7 +24,7 @@ from engine.core.vocabulary import (
     Origin,
     Priority,
 )
-from engine.drafts import Document, DocumentedAs, Uuid, shown_of, told
+from engine.drafts import Document, DocumentedAs, Uuid, doc, shown_of
 from engine.model.instants import Timestamp
 from engine.model.words import CallerKindName, ScopeName, Word
 
@@ -32,7 +32,7 @@ JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # the bytes are 
 Item = TypeVar("Item")
 Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
 Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
-ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]
+ReturnUrl = Annotated[str | None, doc(SettingsDraft.model_fields["return_url"].description)]
 PERMISSIONS = "The abilities that the workspace allows and its plan includes."
 UNSEEN = "Null in an embed session without the permission `viewPayloads`."
 
@@ -41,11 +41,11 @@ class Page(TypedDict, Generic[Item]):
     """A page of a list, newest first."""
 
     items: list[Item]
-    nextCursor: Annotated[str | None, told("The `cursor` of the next page; null at the end.")]
+    nextCursor: Annotated[str | None, doc("The `cursor` of the next page; null at the end.")]
     searchedTo: NotRequired[
         Annotated[
             Timestamp,
-            told(
+            doc(
                 "Present if the search stopped early, at this instant: all later items were"
                 " examined. The next page continues from there."
             ),
@@ -90,7 +90,7 @@ class AuthContext(TypedDict):
     expiresAt: Timestamp | None
     returnUrl: ReturnUrl
     branding: Looks
-    permissions: Annotated[Abilities | None, told(f"{PERMISSIONS} Null for a key.")]
+    permissions: Annotated[Abilities | None, doc(f"{PERMISSIONS} Null for a key.")]
 
 
 class Named(TypedDict):
@@ -105,7 +105,7 @@ class Destination(Named, DestinationDocument):
 
     status: Word[DestinationStatus]
     transformVersion: Annotated[
-        int | None, told("The version of the transform script that is live.")
+        int | None, doc("The version of the transform script that is live.")
     ]
     createdAt: Timestamp
     updatedAt: Timestamp
@@ -114,21 +114,21 @@ class Destination(Named, DestinationDocument):
 class DestinationWithSecret(Destination):
     """A destination with its signing secret, shown only in this answer."""
 
-    secret: Annotated[str | None, told("Null if there is no new secret to show.")]
+    secret: Annotated[str | None, doc("Null if there is no new secret to show.")]
 
 
 class TestResult(TypedDict):
     """The result of a test with a sample."""
 
-    deliveryId: Annotated[Uuid | None, told("Null with `dryRun`.")]
+    deliveryId: Annotated[Uuid | None, doc("Null with `dryRun`.")]
     success: bool
-    skipped: Annotated[bool, told("True if the transform script returned null: nothing was sent.")]
+    skipped: Annotated[bool, doc("True if the transform script returned null: nothing was sent.")]
     responseStatus: int | None
-    durationMs: Annotated[int | None, told("Null with `dryRun`.")]
+    durationMs: Annotated[int | None, doc("Null with `dryRun`.")]
     errorCategory: Word[ErrorCategory] | None
     errorMessage: str | None
     responseBody: str | None
-    request: Annotated["SentRequest | None", told("With `dryRun`: the request that would be sent.")]
+    request: Annotated["SentRequest | None", doc("With `dryRun`: the request that would be sent.")]
 
 
 class Circuit(TypedDict):
@@ -152,33 +152,33 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    concurrency: Annotated[int, told("The configured value; with `auto` the present value.")]
+    concurrency: Annotated[int, doc("The configured value; with `auto` the present value.")]
     suggestedConcurrency: Annotated[
         int | None,
-        told(
+        doc(
             "The lowest concurrency that would keep up with the busiest ten seconds of the last"
             " five minutes, by Little's law. Null after fewer than 20 attempts."
         ),
     ]
     effectiveConcurrency: Annotated[
         int,
-        told(
+        doc(
             "The most attempts in flight: 1 with ordering STRICT and while the"
             " circuit probes, 0 while the destination is disabled."
         ),
     ]
-    arrivalsPerSecond: Annotated[float, told("Over the last minute.")]
-    deliveredPerSecond: Annotated[float, told("Over the last minute.")]
+    arrivalsPerSecond: Annotated[float, doc("Over the last minute.")]
+    deliveredPerSecond: Annotated[float, doc("Over the last minute.")]
     drainSeconds: Annotated[
         float | None,
-        told(
+        doc(
             "The time in which these rates would clear the waiting deliveries. Null if none wait,"
             " or if at least as many arrive as are delivered."
         ),
     ]
     oldestPendingSeconds: Annotated[
         float | None,
-        told(
+        doc(
             "The age of the oldest waiting delivery. Null if none waits. In the stream also null"
             " while some wait only in the database, unless the stream is of one destination."
         ),
@@ -200,13 +200,13 @@ class DestinationHold(TypedDict):
 
     reason: Annotated[
         Word[HoldReason],
-        told(
+        doc(
             "RETRY_AFTER: the receiver asked for a pause. CIRCUIT: the circuit is open, or a probe "
             "is under way. RATE: the rate limit is used up. STORE: outcomes cannot be recorded "
             "fast enough."
         ),
     ]
-    until: Annotated[Timestamp | None, told("Null if it is unknown.")]
+    until: Annotated[Timestamp | None, doc("Null if it is unknown.")]
 
 
 class DestinationHealth(TypedDict):
@@ -217,12 +217,12 @@ class DestinationHealth(TypedDict):
     circuit: Circuit
     hold: DestinationHold | None
     successRate: Annotated[
-        float | None, told("The share of successful attempts in the last 5 minutes, 0 to 1.")
+        float | None, doc("The share of successful attempts in the last 5 minutes, 0 to 1.")
     ]
     consecutiveFailures: int
     failingSince: Annotated[
         Timestamp | None,
-        told(
+        doc(
             "The time of the first failure after the last success. Set while `state` is FAILING, and"
             " after ten failures in a row or an hour of waiting without a success. The next success"
             " makes it null."
@@ -231,7 +231,7 @@ class DestinationHealth(TypedDict):
     latencyMs: Latency
     lastSuccessAt: Timestamp | None
     lastFailureAt: Timestamp | None
-    lastError: Annotated[str | None, told(UNSEEN)]
+    lastError: Annotated[str | None, doc(UNSEEN)]
     queue: Queue
     actor: ActorState
 
@@ -249,7 +249,7 @@ class DeliveryItem(TypedDict):
     priority: Word[Priority]
     originKind: Word[DeliveryOrigin]
     isReplay: bool
-    skipped: Annotated[bool, told("True if the transform script returned null: nothing was sent.")]
+    skipped: Annotated[bool, doc("True if the transform script returned null: nothing was sent.")]
     attemptCount: int
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
@@ -269,12 +269,12 @@ class Attempt(TypedDict):
     success: bool
     responseStatus: int | None
     responseHeaders: dict[str, str]
-    responseBody: Annotated[str | None, told(UNSEEN)]
+    responseBody: Annotated[str | None, doc(UNSEEN)]
     responseTruncated: bool
     errorCategory: Word[ErrorCategory] | None
-    errorMessage: Annotated[str | None, told(UNSEEN)]
-    transformVersion: Annotated[int | None, told("The version of the transform script that ran.")]
-    logs: Annotated[str | None, told("The output of the transform script, at most 4 KiB.")]
+    errorMessage: Annotated[str | None, doc(UNSEEN)]
+    transformVersion: Annotated[int | None, doc("The version of the transform script that ran.")]
+    logs: Annotated[str | None, doc("The output of the transform script, at most 4 KiB.")]
 
 
 class SentRequest(TypedDict):
@@ -285,12 +285,12 @@ class SentRequest(TypedDict):
     headers: dict[str, str]
     body: Annotated[
         str | None,
-        told(
+        doc(
             "The body, built again with the same script and template. Null if that is no longer"
             " possible."
         ),
     ]
-    note: Annotated[str | None, told("The reason why the body is missing or incomplete.")]
+    note: Annotated[str | None, doc("The reason why the body is missing or incomplete.")]
 
 
 class EventItem(TypedDict):
@@ -309,11 +309,11 @@ class EventItem(TypedDict):
     deliveries: int
     origin: Word[Origin]
     erasedAt: Annotated[
-        Timestamp | None, told("The time when the content was erased. Null: it was not erased.")
+        Timestamp | None, doc("The time when the content was erased. Null: it was not erased.")
     ]
     traceparent: Annotated[
         str | None,
-        told(
+        doc(
             "The W3C Trace Context that its deliveries continue: the event's own; otherwise the span"
             " `accept` if the server traces the request; otherwise the request's. Null: no trace."
         ),
@@ -323,7 +323,7 @@ class EventItem(TypedDict):
 class Event(EventItem):
     """An event with its payload, metadata and attachments."""
 
-    payload: Annotated[JsonObject | None, told(UNSEEN)]
+    payload: Annotated[JsonObject | None, doc(UNSEEN)]
     metadata: JsonObject | None
     attachments: Annotated[Fragment, DocumentedAs(list[dict[str, Any]])] | None
 
@@ -331,17 +331,17 @@ class Event(EventItem):
 class Delivery(DeliveryItem):
     """A delivery with its attempts, its event and the last request sent."""
 
-    event: Annotated[Event | None, told("Null if retention has removed it.")]
-    request: Annotated[SentRequest | None, told("Null before the first request is sent.")]
+    event: Annotated[Event | None, doc("Null if retention has removed it.")]
+    request: Annotated[SentRequest | None, doc("Null before the first request is sent.")]
     lastError: Annotated[
         str | None,
-        told("The error of the last attempt; `cancelled` for a cancelled delivery. " + UNSEEN),
+        doc("The error of the last attempt; `cancelled` for a cancelled delivery. " + UNSEEN),
     ]
     replayOf: Uuid | None
     replayJobId: Uuid | None
-    attempts: Annotated[list[Attempt], told("The newest attempts, in the order of their numbers.")]
+    attempts: Annotated[list[Attempt], doc("The newest attempts, in the order of their numbers.")]
     attemptsCursor: Annotated[
-        str | None, told("The cursor of the earlier attempts. Null: these are all.")
+        str | None, doc("The cursor of the earlier attempts. Null: these are all.")
     ]
 
 

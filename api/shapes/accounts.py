@@ -9,7 +9,7 @@ from engine.control.customers import PermissionsDraft, QuotasDraft
 from engine.control.views import QuotasDocument
 from engine.control.workspace_settings import SettingsDraft
 from engine.core.vocabulary import Environment
-from engine.drafts import DocumentedAs, Uuid, told
+from engine.drafts import DocumentedAs, Uuid, doc
 from engine.model.instants import Timestamp
 from engine.model.words import KeyKindName, ScopeName, Word
 
@@ -21,17 +21,17 @@ class ApiKey(TypedDict):
     kind: KeyKindName
     name: str
     scope: ScopeName
-    environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
+    environment: Annotated[Word[Environment] | None, doc("Null for an MCP key.")]
     prefix: str
     lastFour: str
-    fingerprint: Annotated[str, told("Identifies the present secret in the audit log.")]
+    fingerprint: Annotated[str, doc("Identifies the present secret in the audit log.")]
     createdAt: Timestamp
     lastUsedAt: Annotated[
         Timestamp | None,
-        told("The last use. Uses in other processes appear up to a minute late."),
+        doc("The last use. Uses in other processes appear up to a minute late."),
     ]
     expiresAt: Annotated[
-        Timestamp | None, told("The time when the present secret expires. Null: never.")
+        Timestamp | None, doc("The time when the present secret expires. Null: never.")
     ]
 
 
@@ -44,7 +44,7 @@ class ApiKeyWithSecret(ApiKey):
 class ConsoleSession(TypedDict):
     """A console session."""
 
-    token: Annotated[str, told("angcs_...: the console's bearer token.")]
+    token: Annotated[str, doc("angcs_...: the console's bearer token.")]
     expiresAt: Timestamp
     environments: list[Word[Environment]]
     scope: ScopeName
@@ -53,10 +53,10 @@ class ConsoleSession(TypedDict):
 class EmbedSession(TypedDict):
     """An embed session."""
 
-    token: Annotated[str, told("anges_...: the browser's bearer token.")]
+    token: Annotated[str, doc("anges_...: the browser's bearer token.")]
     expiresAt: Timestamp
     customerAccountId: Uuid
-    url: Annotated[str, told("The address of the portal, with the token in the fragment.")]
+    url: Annotated[str, doc("The address of the portal, with the token in the fragment.")]
 
 
 class CustomerLimits(TypedDict):
@@ -71,7 +71,7 @@ class CustomerLimits(TypedDict):
 class CustomerUse(TypedDict):
     """The numbers of a customer's objects, whoever created them."""
 
-    destinations: Annotated[int, told("Destinations, without archived ones.")]
+    destinations: Annotated[int, doc("Destinations, without archived ones.")]
     rules: int
     transforms: int
 
@@ -80,8 +80,8 @@ class CustomerErasure(TypedDict):
     """The last request to erase a customer's contents."""
 
     requestedAt: Timestamp
-    finishedAt: Annotated[Timestamp | None, told("Null while the erasure runs.")]
-    events: Annotated[int, told("The number of events erased so far.")]
+    finishedAt: Annotated[Timestamp | None, doc("Null while the erasure runs.")]
+    events: Annotated[int, doc("The number of events erased so far.")]
 
 
 class CustomerItem(TypedDict):
@@ -91,14 +91,14 @@ class CustomerItem(TypedDict):
     customerAccountId: Uuid
     name: str | None
     quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
-    createdAt: Annotated[Timestamp, told("The time when an object first named the customer.")]
+    createdAt: Annotated[Timestamp, doc("The time when an object first named the customer.")]
 
 
 class Customer(CustomerItem):
     """A customer's account."""
 
     permissions: Annotated[dict[str, bool | None], DocumentedAs(PermissionsDraft)]
-    erasure: Annotated[CustomerErasure | None, told("Null if no erasure was requested.")]
+    erasure: Annotated[CustomerErasure | None, doc("Null if no erasure was requested.")]
     limits: CustomerLimits
     used: CustomerUse
 
@@ -111,23 +111,23 @@ class Workspace(TypedDict):
     plan: str
     branding: Looks
     allowedOrigins: Annotated[
-        list[str], told(SettingsDraft.model_fields["allowed_origins"].description)
+        list[str], doc(SettingsDraft.model_fields["allowed_origins"].description)
     ]
     customerMay: Abilities
     returnUrl: ReturnUrl
     updatedAt: Annotated[
-        Timestamp | None, told("The time of the last change. Null: all settings are defaults.")
+        Timestamp | None, doc("The time of the last change. Null: all settings are defaults.")
     ]
 
 
 class EmbedLimits(TypedDict):
     """The limits of the session's customer."""
 
-    requestsPerMinute: Annotated[int, told("For all sessions of this customer together.")]
-    destinations: Annotated[int, told("Destinations of this customer, without archived ones.")]
-    rules: Annotated[int, told("Routing rules of this customer's destinations.")]
-    transforms: Annotated[int, told("Transform scripts of this customer's destinations; 0: none.")]
-    retentionDays: Annotated[int, told("How long events and deliveries are shown.")]
+    requestsPerMinute: Annotated[int, doc("For all sessions of this customer together.")]
+    destinations: Annotated[int, doc("Destinations of this customer, without archived ones.")]
+    rules: Annotated[int, doc("Routing rules of this customer's destinations.")]
+    transforms: Annotated[int, doc("Transform scripts of this customer's destinations; 0: none.")]
+    retentionDays: Annotated[int, doc("How long events and deliveries are shown.")]
 
 
 class EmbedContext(TypedDict):
@@ -138,9 +138,9 @@ class EmbedContext(TypedDict):
     environment: Word[Environment]
     customerAccountId: Uuid
     customerExternalId: str
-    expiresAt: Annotated[Timestamp, told("The end of the session. Get a new session before it.")]
+    expiresAt: Annotated[Timestamp, doc("The end of the session. Get a new session before it.")]
     branding: Looks
-    locale: Annotated[str, told("The locale of the branding; `en` if it has none.")]
-    permissions: Annotated[Abilities, told(PERMISSIONS)]
+    locale: Annotated[str, doc("The locale of the branding; `en` if it has none.")]
+    permissions: Annotated[Abilities, doc(PERMISSIONS)]
     returnUrl: ReturnUrl
     limits: EmbedLimits

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from api.shapes import ErrorDetail, JsonObject
 from engine.core.vocabulary import Environment, ErrorCategory
-from engine.drafts import DocumentedAs, Uuid, told
+from engine.drafts import DocumentedAs, Uuid, doc
 from engine.model.configuration import TransformStatus
 from engine.model.file_records import FilePurpose, FileState, SourceKind
 from engine.model.instants import Timestamp
@@ -23,17 +23,17 @@ class TransformScript(TypedDict):
     environment: Word[Environment]
     name: str
     version: Annotated[
-        int, told("The destination's versions count from 1. Attempts record the version.", ge=1)
+        int, doc("The destination's versions count from 1. Attempts record the version.", ge=1)
     ]
     source: str
     status: Annotated[
         Word[TransformStatus],
-        told(
+        doc(
             "PUBLISHED: every new attempt uses this version. SUPERSEDED: it was PUBLISHED earlier."
         ),
     ]
     publishedAt: Annotated[
-        Timestamp | None, told("The time when it was last published. Null for a draft.")
+        Timestamp | None, doc("The time when it was last published. Null for a draft.")
     ]
     createdAt: Timestamp
 
@@ -42,12 +42,12 @@ class TransformRun(TypedDict):
     """The result of a script's run. Nothing was sent or recorded."""
 
     success: bool
-    input: Annotated[Any, told("The outbound body given to the script.")]
-    output: Annotated[Any, told("The body that would be sent; null if nothing would be sent.")]
-    skipped: Annotated[bool, told("True if the script returned null: nothing would be sent.")]
-    type: Annotated[str | None, told("The type set by the script.")]
-    headers: Annotated[dict[str, str], told("The headers set by the script.")]
-    logs: Annotated[str | None, told("The output of the script, at most 4 KiB.")]
+    input: Annotated[Any, doc("The outbound body given to the script.")]
+    output: Annotated[Any, doc("The body that would be sent; null if nothing would be sent.")]
+    skipped: Annotated[bool, doc("True if the script returned null: nothing would be sent.")]
+    type: Annotated[str | None, doc("The type set by the script.")]
+    headers: Annotated[dict[str, str], doc("The headers set by the script.")]
+    logs: Annotated[str | None, doc("The output of the script, at most 4 KiB.")]
     durationMs: float
     errorCategory: Word[ErrorCategory] | None
     errorMessage: str | None
@@ -59,14 +59,14 @@ class SchemaVersion(TypedDict):
     id: Uuid
     environment: Word[Environment]
     eventType: str
-    version: Annotated[int, told("The event type's versions count from 1.", ge=1)]
+    version: Annotated[int, doc("The event type's versions count from 1.", ge=1)]
     status: Word[SchemaStatus]
-    schema: Annotated[Fragment, DocumentedAs(dict[str, Any] | bool), told("JSON Schema 2020-12.")]
+    schema: Annotated[Fragment, DocumentedAs(dict[str, Any] | bool), doc("JSON Schema 2020-12.")]
     description: str | None
     example: Any
     createdAt: Timestamp
     activatedAt: Annotated[
-        Timestamp | None, told("The time when it was last activated. Null for a draft.")
+        Timestamp | None, doc("The time when it was last activated. Null for a draft.")
     ]
 
 
@@ -81,12 +81,12 @@ class InferredSchema(TypedDict):
     """A schema inferred from recent events of a type."""
 
     eventType: str
-    sampled: Annotated[int, told("The number of sampled events.")]
-    schema: Annotated[dict[str, Any] | bool, told("A schema to which all sampled events conform.")]
+    sampled: Annotated[int, doc("The number of sampled events.")]
+    schema: Annotated[dict[str, Any] | bool, doc("A schema to which all sampled events conform.")]
     conflicts: list[Conflict]
     created: Annotated[
         SchemaVersion | None,
-        told("The draft that was created from the schema. Null without `create`."),
+        doc("The draft that was created from the schema. Null without `create`."),
     ]
 
 
@@ -95,26 +95,26 @@ class TemplateExample(TypedDict):
 
     event: dict[str, Any]
     config: dict[str, Any]
-    body: Annotated[Any, told("The body: JSON, or a string if the service has another format.")]
+    body: Annotated[Any, doc("The body: JSON, or a string if the service has another format.")]
 
 
 class DestinationTemplate(TypedDict):
     """A template for destinations of one service."""
 
-    id: Annotated[str, told("The `templateId` of destinations.")]
+    id: Annotated[str, doc("The `templateId` of destinations.")]
     name: str
     description: str
-    category: Annotated[str, told("The category in the catalog, such as `chat`.")]
-    icon: Annotated[str, told("The name of an icon that clients have.")]
-    documentationUrls: Annotated[list[str], told("Addresses of the service's own documentation.")]
+    category: Annotated[str, doc("The category in the catalog, such as `chat`.")]
+    icon: Annotated[str, doc("The name of an icon that clients have.")]
+    documentationUrls: Annotated[list[str], doc("Addresses of the service's own documentation.")]
     configSchema: Annotated[
         dict[str, Any],
-        told(
+        doc(
             "The JSON Schema 2020-12 of `config`, with the fields in the order of a form."
             " `title` and `description` are for people. Answers show fields with `secret` as ***."
         ),
     ]
-    defaults: Annotated[dict[str, Any], told("Defaults for a destination's `delivery`.")]
+    defaults: Annotated[dict[str, Any], doc("Defaults for a destination's `delivery`.")]
     example: TemplateExample
 
 
@@ -131,8 +131,8 @@ class SketchedRequest(TypedDict):
 class TemplatePreview(TypedDict):
     """The request of a template."""
 
-    request: Annotated[SketchedRequest | None, told("Null if `errors` has any.")]
-    errors: Annotated[list[ErrorDetail], told("The problems of `config` or the event.")]
+    request: Annotated[SketchedRequest | None, doc("Null if `errors` has any.")]
+    errors: Annotated[list[ErrorDetail], doc("The problems of `config` or the event.")]
 
 
 class FileReceipt(TypedDict):
@@ -140,12 +140,12 @@ class FileReceipt(TypedDict):
 
     id: Uuid
     eventId: Uuid
-    sizeBytes: Annotated[int | None, told("Null until the file was fetched from its URL.")]
+    sizeBytes: Annotated[int | None, doc("Null until the file was fetched from its URL.")]
     sha256: Annotated[
-        str | None, told("In hexadecimal. Null until the file was fetched from its URL.")
+        str | None, doc("In hexadecimal. Null until the file was fetched from its URL.")
     ]
     duplicate: Annotated[
-        bool, told("True if the `idempotencyKey` was used before: this is its first file.")
+        bool, doc("True if the `idempotencyKey` was used before: this is its first file.")
     ]
     deliveries: int
 
@@ -157,23 +157,21 @@ class FileItem(TypedDict):
     environment: Word[Environment]
     state: Annotated[
         Word[FileState],
-        told("PENDING: not fetched from its URL yet. FAILED: it could not be fetched."),
+        doc("PENDING: not fetched from its URL yet. FAILED: it could not be fetched."),
     ]
     purpose: Word[FilePurpose]
     fileName: str | None
     contentType: str | None
     fileType: str | None
     sizeBytes: int | None
-    sha256: Annotated[str | None, told("In hexadecimal.")]
+    sha256: Annotated[str | None, doc("In hexadecimal.")]
     metadata: JsonObject | None
     source: Annotated[
         Word[SourceKind],
-        told("The kind of source. A source URL is not shown, because it can be secret."),
+        doc("The kind of source. A source URL is not shown, because it can be secret."),
     ]
     customerExternalId: str | None
     eventId: Uuid
-    error: Annotated[str | None, told("The reason why it is FAILED.")]
+    error: Annotated[str | None, doc("The reason why it is FAILED.")]
     createdAt: Timestamp
-    expiresAt: Annotated[
-        Timestamp, told("The time when retention removes it, by the present plan.")
-    ]
+    expiresAt: Annotated[Timestamp, doc("The time when retention removes it, by the present plan.")]

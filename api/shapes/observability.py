@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from api.shapes import DeliveryItem, Destination, DestinationHealth, Latency
 from engine.core.vocabulary import DeliveryStatus, Environment, ErrorCategory
-from engine.drafts import DocumentedAs, Uuid, told
+from engine.drafts import DocumentedAs, Uuid, doc
 from engine.log.queues import Gate, LaneKind
 from engine.model.instants import Timestamp
 from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
@@ -18,12 +18,12 @@ from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
 class AnalyticsTotals(TypedDict):
     """The totals of the whole period."""
 
-    attempts: Annotated[int, told("Attempts, by the minute in which they ended.", ge=0)]
-    delivered: Annotated[int, told("Deliveries that succeeded.", ge=0)]
-    failed: Annotated[int, told("Attempts that failed.", ge=0)]
-    retried: Annotated[int, told("Attempts after the first of a delivery.", ge=0)]
+    attempts: Annotated[int, doc("Attempts, by the minute in which they ended.", ge=0)]
+    delivered: Annotated[int, doc("Deliveries that succeeded.", ge=0)]
+    failed: Annotated[int, doc("Attempts that failed.", ge=0)]
+    retried: Annotated[int, doc("Attempts after the first of a delivery.", ge=0)]
     deadLettered: Annotated[
-        int, told("Deliveries, by the minute in which they first became dead letters.", ge=0)
+        int, doc("Deliveries, by the minute in which they first became dead letters.", ge=0)
     ]
     latencyMs: Latency
 
@@ -35,7 +35,7 @@ class AnalyticsPoint(AnalyticsTotals):
 
 
 From = TypedDict(
-    "From", {"from": Annotated[Timestamp, told("The beginning of the first point, inclusive.")]}
+    "From", {"from": Annotated[Timestamp, doc("The beginning of the first point, inclusive.")]}
 )
 
 
@@ -44,18 +44,18 @@ class CountedPeriod(From):
 
     period: PeriodName
     granularity: GranularityName
-    to: Annotated[Timestamp, told("The end of the last point, exclusive. It can be in the future.")]
+    to: Annotated[Timestamp, doc("The end of the last point, exclusive. It can be in the future.")]
     totals: AnalyticsTotals
     series: Annotated[
         list[AnalyticsPoint],
-        told(
+        doc(
             "One point for each minute, hour or day (UTC), oldest first, also for times without"
             " events."
         ),
     ]
     errorCategories: Annotated[
         dict[Word[ErrorCategory], int],
-        told("Failed attempts, by error category. Categories without failures are missing."),
+        doc("Failed attempts, by error category. Categories without failures are missing."),
     ]
 
 
@@ -79,20 +79,20 @@ class LoopHealth(TypedDict):
     """The event loop's steps that delayed other work, of all environments, since the process started."""
 
     limitMs: Annotated[
-        float, told("The limit in milliseconds. The operator's log has each longer step.", ge=0)
+        float, doc("The limit in milliseconds. The operator's log has each longer step.", ge=0)
     ]
-    longSteps: Annotated[int, told("Steps that took longer than the limit.", ge=0)]
+    longSteps: Annotated[int, doc("Steps that took longer than the limit.", ge=0)]
     longestStepMs: Annotated[float, Field(ge=0)]
     mostStepCpuMs: Annotated[
         float,
-        told(
+        doc(
             "The most CPU time of any step. A long step with little CPU time was delayed by the "
             "machine.",
             ge=0,
         ),
     ]
     ownLongSteps: Annotated[
-        int, told("The long steps that worked for this environment or its workspace.", ge=0)
+        int, doc("The long steps that worked for this environment or its workspace.", ge=0)
     ]
 
 
@@ -102,15 +102,15 @@ class Throughput(TypedDict):
     environment: Word[Environment]
     at: Timestamp
     windowSeconds: Literal[60]
-    accepted: Annotated[float, told("Events a second.", ge=0)]
-    delivered: Annotated[float, told("Deliveries a second.", ge=0)]
-    failed: Annotated[float, told("Failed attempts a second.", ge=0)]
-    attempts: Annotated[float, told("Attempts a second.", ge=0)]
-    pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries that are being sent or recorded.", ge=0)]
+    accepted: Annotated[float, doc("Events a second.", ge=0)]
+    delivered: Annotated[float, doc("Deliveries a second.", ge=0)]
+    failed: Annotated[float, doc("Failed attempts a second.", ge=0)]
+    attempts: Annotated[float, doc("Attempts a second.", ge=0)]
+    pending: Annotated[int, doc("Waiting deliveries, including RETRYING ones.", ge=0)]
+    inFlight: Annotated[int, doc("Deliveries that are being sent or recorded.", ge=0)]
     series: Annotated[
         list[ThroughputPoint],
-        told("The last 60 seconds, oldest first. The last second is not complete."),
+        doc("The last 60 seconds, oldest first. The last second is not complete."),
     ]
     loop: LoopHealth
 
@@ -123,44 +123,42 @@ NodeRoleName = Literal["ACTIVE", "STANDBY"]
 class Node(TypedDict):
     """A server process on this database, from its start to its end."""
 
-    id: Annotated[Uuid, told("An id that is new at each start.")]
+    id: Annotated[Uuid, doc("An id that is new at each start.")]
     name: Annotated[
-        str, told("The name of its machine; with several workers, followed by the worker's number.")
+        str, doc("The name of its machine; with several workers, followed by the worker's number.")
     ]
-    machine: Annotated[str, told("The name of its machine.")]
+    machine: Annotated[str, doc("The name of its machine.")]
     version: str
     address: Annotated[
         str | None,
-        told("The address for other servers; null if `peer_bind` is not set."),
+        doc("The address for other servers; null if `peer_bind` is not set."),
     ]
     startedAt: Timestamp
     state: Annotated[
         NodeStateName,
-        told("SILENT: no heartbeat for a second. DEAD: a standby takes over its part."),
+        doc("SILENT: no heartbeat for a second. DEAD: a standby takes over its part."),
     ]
-    answering: Annotated[bool, told("True for the server that answers this request.")]
+    answering: Annotated[bool, doc("True for the server that answers this request.")]
     heartbeatAgeMs: Annotated[
-        int, told("The age of its last heartbeat, measured at most half a second ago.", ge=0)
+        int, doc("The age of its last heartbeat, measured at most half a second ago.", ge=0)
     ]
-    slots: Annotated[int, told("The number of its slots. All workspaces together have 256.")]
-    part: Annotated[int, told("The number of its part of the workspaces, from 0.", ge=0)]
-    parts: Annotated[int, told("The number of parts into which the workspaces are divided.", ge=1)]
-    drained: Annotated[bool, told("True if its machine is drained: other machines take its parts.")]
+    slots: Annotated[int, doc("The number of its slots. All workspaces together have 256.")]
+    part: Annotated[int, doc("The number of its part of the workspaces, from 0.", ge=0)]
+    parts: Annotated[int, doc("The number of parts into which the workspaces are divided.", ge=1)]
+    drained: Annotated[bool, doc("True if its machine is drained: other machines take its parts.")]
     role: Annotated[
         NodeRoleName,
-        told("ACTIVE: it does the work of its part. STANDBY: it can take the part over."),
+        doc("ACTIVE: it does the work of its part. STANDBY: it can take the part over."),
     ]
-    acceptedPerSecond: Annotated[float, told("Events a second over the last 10 seconds.", ge=0)]
-    deliveredPerSecond: Annotated[
-        float, told("Deliveries a second over the last 10 seconds.", ge=0)
-    ]
+    acceptedPerSecond: Annotated[float, doc("Events a second over the last 10 seconds.", ge=0)]
+    deliveredPerSecond: Annotated[float, doc("Deliveries a second over the last 10 seconds.", ge=0)]
     link: Annotated[
         LinkStateName,
-        told(
+        doc(
             "UP or DOWN: the result of the answering server's last connection to it. UNUSED: none."
         ),
     ]
-    waiting: Annotated[int, told("Deliveries in its memory that wait or are in flight.", ge=0)]
+    waiting: Annotated[int, doc("Deliveries in its memory that wait or are in flight.", ge=0)]
 
 
 _Before = TypedDict("_Before", {"from": Any})
@@ -177,19 +175,19 @@ class AuditEntry(TypedDict):
 
     id: Uuid
     createdAt: Timestamp
-    action: Annotated[str, told("The action, such as `destination.update`.")]
+    action: Annotated[str, doc("The action, such as `destination.update`.")]
     objectType: str
     objectId: str
     actorType: ActorKindName
     actorId: str
     environment: Annotated[
-        Word[Environment] | None, told("Null for changes of the whole workspace.")
+        Word[Environment] | None, doc("Null for changes of the whole workspace.")
     ]
     requestId: str | None
     changes: Annotated[Fragment, DocumentedAs(dict[str, AuditChange])] | None
     previousFingerprint: Annotated[
         str | None,
-        told("The fingerprint of the secret that this rotation or revocation ended."),
+        doc("The fingerprint of the secret that this rotation or revocation ended."),
     ]
 
 
@@ -213,15 +211,15 @@ class Found(TypedDict):
 
     kind: Word[FoundKind]
     id: Annotated[
-        str, told("The id. CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")
+        str, doc("The id. CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")
     ]
-    label: Annotated[str, told("A name for people. For an event or a delivery, the event's type.")]
+    label: Annotated[str, doc("A name for people. For an event or a delivery, the event's type.")]
 
 
 class Findings(TypedDict):
     """The found objects."""
 
-    items: Annotated[list[Found], told("At most 20 from each kind of search.")]
+    items: Annotated[list[Found], doc("At most 20 from each kind of search.")]
 
 
 Depth = Annotated[int, Field(ge=1)]
@@ -232,21 +230,21 @@ class Lane(TypedDict):
 
     key: Annotated[
         str | None,
-        told(
+        doc(
             "The value that the lane's events share. Null for DESTINATION, the one lane of a"
             " destination with ordering STRICT."
         ),
     ]
     kind: Word[LaneKind]
-    depth: Annotated[Depth, told("Its waiting deliveries, including the head.")]
-    atLeast: Annotated[bool, told("True if the lane can have more deliveries than `depth`.")]
+    depth: Annotated[Depth, doc("Its waiting deliveries, including the head.")]
+    atLeast: Annotated[bool, doc("True if the lane can have more deliveries than `depth`.")]
     head: Annotated[
         DeliveryItem | None,
-        told("The delivery that must end first. Null if it ended during this request."),
+        doc("The delivery that must end first. Null if it ended during this request."),
     ]
     until: Annotated[
         Timestamp | None,
-        told("The earliest time of the head's next attempt. Null: now, or unknown."),
+        doc("The earliest time of the head's next attempt. Null: now, or unknown."),
     ]
 
 
@@ -261,9 +259,9 @@ class DeliveryWait(TypedDict):
     """One reason why a delivery is not sent."""
 
     gate: Word[Gate]
-    until: Annotated[Timestamp | None, told("Null if it is unknown.")]
-    detail: Annotated[str, told("A sentence for people.")]
-    blockedBy: Annotated[Uuid | None, told("LANE: the delivery that must end first.")]
+    until: Annotated[Timestamp | None, doc("Null if it is unknown.")]
+    detail: Annotated[str, doc("A sentence for people.")]
+    blockedBy: Annotated[Uuid | None, doc("LANE: the delivery that must end first.")]
 
 
 class DeliveryExplanation(TypedDict):
@@ -273,12 +271,12 @@ class DeliveryExplanation(TypedDict):
     status: Word[DeliveryStatus]
     waits: Annotated[
         list[DeliveryWait],
-        told("Every reason. Empty: the delivery is in flight, has ended, or is next."),
+        doc("Every reason. Empty: the delivery is in flight, has ended, or is next."),
     ]
-    lane: Annotated[DeliveryLane | None, told("Null if its destination has no lanes.")]
+    lane: Annotated[DeliveryLane | None, doc("Null if its destination has no lanes.")]
     position: Annotated[
         int | None,
-        told(
+        doc(
             "The number of waiting deliveries before it in its lane; without a lane, in its"
             " priority class. Null if it does not wait, waits only for its schedule, or has more"
             " than 5,000 before it.",
@@ -294,15 +292,15 @@ class Counts(TypedDict):
     """The present numbers of an environment."""
 
     at: Timestamp
-    pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries that are being sent or recorded.", ge=0)]
-    retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
-    inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
-    atLeast: Annotated[bool, told("True if `retrying` or `inDlq` can be higher than counted.")]
+    pending: Annotated[int, doc("Waiting deliveries, including RETRYING ones.", ge=0)]
+    inFlight: Annotated[int, doc("Deliveries that are being sent or recorded.", ge=0)]
+    retrying: Annotated[int, doc("Deliveries that wait for their next attempt.", ge=0)]
+    inDlq: Annotated[int, doc("Deliveries in the dead-letter queue.", ge=0)]
+    atLeast: Annotated[bool, doc("True if `retrying` or `inDlq` can be higher than counted.")]
     openCircuits: Annotated[
-        int, told("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
+        int, doc("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
     ]
-    disabled: Annotated[int, told("Destinations that are DISABLED.", ge=0)]
+    disabled: Annotated[int, doc("Destinations that are DISABLED.", ge=0)]
 
 
 class OutcomeCounts(TypedDict):
@@ -333,7 +331,7 @@ class EnvironmentAnalytics(CountedPeriod):
     environment: Word[Environment]
     topDestinations: Annotated[
         list[DestinationCounts],
-        told("The destinations with the most attempts, the busiest first.", max_length=10),
+        doc("The destinations with the most attempts, the busiest first.", max_length=10),
     ]
 
 
@@ -342,9 +340,9 @@ class DestinationSummary(TypedDict):
 
     destination: Destination
     health: DestinationHealth
-    totals: Annotated[OutcomeCounts, told("The sums of the 24 hours in `series`.")]
+    totals: Annotated[OutcomeCounts, doc("The sums of the 24 hours in `series`.")]
     series: Annotated[
-        list[HourCounts], told("24 hours, oldest first; the last hour is not complete.")
+        list[HourCounts], doc("24 hours, oldest first; the last hour is not complete.")
     ]
-    inDlq: Annotated[int, told("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
-    atLeast: Annotated[bool, told("True if `inDlq` can be higher than counted.")]
+    inDlq: Annotated[int, doc("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
+    atLeast: Annotated[bool, doc("True if `inDlq` can be higher than counted.")]

@@ -7,7 +7,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from api.shapes import UNSEEN, DeliveryItem, Named, SentRequest
 from engine.core.vocabulary import ErrorCategory, ReplayStatus
-from engine.drafts import Uuid, told
+from engine.drafts import Uuid, doc
 from engine.model.instants import Timestamp
 from engine.model.words import Word
 from engine.replay.views import SelectionDocument
@@ -17,24 +17,24 @@ Count = Annotated[int, Field(ge=0)]
 
 class _Counts(TypedDict):
     total: Annotated[
-        Count, told("Selected deliveries. While the job is PENDING: the number so far.")
+        Count, doc("Selected deliveries. While the job is PENDING: the number so far.")
     ]
     enqueued: Annotated[
         Count,
-        told(
+        doc(
             "REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due"
             " or were attempted."
         ),
     ]
     skipped: Annotated[
         Count,
-        told(
+        doc(
             "REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY:"
             " the delivery ended before the job reached it."
         ),
     ]
-    delivered: Annotated[Count, told("New deliveries that were delivered.")]
-    failed: Annotated[Count, told("New deliveries that failed.")]
+    delivered: Annotated[Count, doc("New deliveries that were delivered.")]
+    failed: Annotated[Count, doc("New deliveries that failed.")]
 
 
 class ReplayJob(Named, SelectionDocument, _Counts):
@@ -44,7 +44,7 @@ class ReplayJob(Named, SelectionDocument, _Counts):
     createdAt: Timestamp
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
-    error: Annotated[str | None, told("The reason why it is FAILED.")]
+    error: Annotated[str | None, doc("The reason why it is FAILED.")]
 
 
 class ReplayShare(TypedDict):
@@ -69,11 +69,11 @@ class ReplayJobDetail(ReplayJob):
     destinations: list[ReplayShare]
     types: Annotated[
         list[TypeShare] | None,
-        told("For a COMPLETED dry run of a replay: the 20 most frequent event types."),
+        doc("For a COMPLETED dry run of a replay: the 20 most frequent event types."),
     ]
     samples: Annotated[
         list[SentRequest] | None,
-        told("For a COMPLETED dry run of a replay: up to three requests that would be sent."),
+        doc("For a COMPLETED dry run of a replay: up to three requests that would be sent."),
     ]
 
 
@@ -84,41 +84,41 @@ class ReplayProgress(_Counts):
     status: Word[ReplayStatus]
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
-    perSecond: Annotated[float | None, told("Deliveries that ended per second, recently.")]
+    perSecond: Annotated[float | None, doc("Deliveries that ended per second, recently.")]
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
-    etaSeconds: Annotated[Count | None, told("The estimated time to the end. Null: unknown.")]
+    etaSeconds: Annotated[Count | None, doc("The estimated time to the end. Null: unknown.")]
 
 
 class DlqEntry(DeliveryItem):
     """A dead letter, and its cause."""
 
-    deliveryId: Annotated[Uuid, told("The same as `id`.")]
+    deliveryId: Annotated[Uuid, doc("The same as `id`.")]
     deadLetteredAt: Timestamp
-    lastError: Annotated[str | None, told(UNSEEN)]
+    lastError: Annotated[str | None, doc(UNSEEN)]
 
 
 class DlqGroup(TypedDict):
     """Entries of the dead-letter queue with the same cause."""
 
-    signature: Annotated[str, told("The `signature` for retry and discard in bulk.")]
+    signature: Annotated[str, doc("The `signature` for retry and discard in bulk.")]
     destinationId: Uuid
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
-    lastError: Annotated[str | None, told("The error of the latest entry. " + UNSEEN)]
-    eventTypes: Annotated[list[str], told("At most ten.")]
+    lastError: Annotated[str | None, doc("The error of the latest entry. " + UNSEEN)]
+    eventTypes: Annotated[list[str], doc("At most ten.")]
     count: Count
-    atLeast: Annotated[bool, told("True if `count` can be higher than counted.")]
-    firstAt: Annotated[Timestamp, told("The time when the first entry became a dead letter.")]
+    atLeast: Annotated[bool, doc("True if `count` can be higher than counted.")]
+    firstAt: Annotated[Timestamp, doc("The time when the first entry became a dead letter.")]
     lastAt: Timestamp
-    sampleId: Annotated[Uuid, told("The id of the latest entry.")]
+    sampleId: Annotated[Uuid, doc("The id of the latest entry.")]
 
 
 DlqEntryOrNull = TypeAliasType(
     "DlqEntryOrNull",
     Annotated[
         DlqEntry | None,
-        told("The entry; null for a delivery that is not in the dead-letter queue."),
+        doc("The entry; null for a delivery that is not in the dead-letter queue."),
     ],
 )
 
@@ -132,10 +132,10 @@ class Requeued(TypedDict):
 class BulkAnswer(TypedDict):
     """The common part of the answers to requests in bulk."""
 
-    matched: Annotated[Count, told("Deliveries in the queue that match the filter.")]
+    matched: Annotated[Count, doc("Deliveries in the queue that match the filter.")]
     remaining: Annotated[
         Count,
-        told(
+        doc(
             "Deliveries that remain for the next request. The count stops after 10 seconds: a"
             " number in the millions can be too low."
         ),
@@ -148,7 +148,7 @@ class BulkRetry(BulkAnswer):
 
     retried: Annotated[
         Count,
-        told(
+        doc(
             "Retried deliveries. Others that matched and do not remain have left the queue"
             " meanwhile, or their event was removed."
         ),

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from api.shapes import UNSEEN, ErrorDetail, Named
 from engine.control.views import RuleDocument
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Priority
-from engine.drafts import Uuid, told
+from engine.drafts import Uuid, doc
 from engine.model.instants import Timestamp
 from engine.model.words import Word
 from engine.routing.preview import Reason
@@ -25,7 +25,7 @@ class FilterErrors(TypedDict):
 class RoutingRule(Named, RuleDocument):
     """A routing rule."""
 
-    filterErrors: Annotated[FilterErrors | None, told("Null if there were none.")]
+    filterErrors: Annotated[FilterErrors | None, doc("Null if there were none.")]
     createdAt: Timestamp
     updatedAt: Timestamp
 
@@ -43,39 +43,39 @@ class PreviewDestination(TypedDict):
 
     destinationId: Uuid
     name: str
-    status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED: its deliveries are held.")]
+    status: Annotated[Literal["ACTIVE", "DISABLED"], doc("DISABLED: its deliveries are held.")]
     priority: Word[Priority]
-    ruleId: Annotated[Uuid | None, told("The rule that selects it; null for the trial rule.")]
+    ruleId: Annotated[Uuid | None, doc("The rule that selects it; null for the trial rule.")]
 
 
 class FilterMember(TypedDict):
     """A field of the event that a filter reads."""
 
-    path: Annotated[str, told("The path, such as `event.payload.total`.")]
+    path: Annotated[str, doc("The path, such as `event.payload.total`.")]
     value: Annotated[
         str | None,
-        told("The value as JSON, cut off after 200 characters. Null: the event has no such field."),
+        doc("The value as JSON, cut off after 200 characters. Null: the event has no such field."),
     ]
 
 
 class PreviewRule(TypedDict):
     """One rule's judgement of the event."""
 
-    ruleId: Annotated[Uuid | None, told("Null for the trial rule.")]
+    ruleId: Annotated[Uuid | None, doc("Null for the trial rule.")]
     name: str
     destinationId: Uuid | None
     destinationStatus: Word[DestinationStatus] | None
     enabled: bool
-    pattern: Annotated[str | None, told("The first of `eventTypes` that matches the type.")]
+    pattern: Annotated[str | None, doc("The first of `eventTypes` that matches the type.")]
     customerMatches: Annotated[
-        bool, told("True if the destination belongs to the event's customer, or to no customer.")
+        bool, doc("True if the destination belongs to the event's customer, or to no customer.")
     ]
     filter: str | None
-    filterValue: Annotated[bool | None, told("The filter's result. Null: no filter, or it failed.")]
+    filterValue: Annotated[bool | None, doc("The filter's result. Null: no filter, or it failed.")]
     filterError: str | None
     filterRead: Annotated[
         list[FilterMember] | None,
-        told("The values that the filter reads from the event, at most 8. " + UNSEEN),
+        doc("The values that the filter reads from the event, at most 8. " + UNSEEN),
     ]
     priority: Word[Priority]
     matches: bool
@@ -85,9 +85,9 @@ class PreviewRule(TypedDict):
 class ExplainedRule(PreviewRule):
     """One present rule's judgement of an accepted event."""
 
-    changedSince: Annotated[bool, told("True if the rule was created or changed after the event.")]
+    changedSince: Annotated[bool, doc("True if the rule was created or changed after the event.")]
     deliveryId: Annotated[
-        Uuid | None, told("The delivery to the rule's destination. Null: there is none.")
+        Uuid | None, doc("The delivery to the rule's destination. Null: there is none.")
     ]
 
 
@@ -107,11 +107,11 @@ class RulePreview(TypedDict):
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    rules: Annotated[list[PreviewRule], told("The rules for this type, and the trial rule.")]
-    otherRules: Annotated[int, told("The number of rules for other types only.")]
+    rules: Annotated[list[PreviewRule], doc("The rules for this type, and the trial rule.")]
+    otherRules: Annotated[int, doc("The number of rules for other types only.")]
     omittedRules: Annotated[
         int,
-        told(
+        doc(
             "The number of rules that are not listed: `rules` has at most 1,000, and 1 MiB. Rules "
             "of other customers' destinations come last."
         ),
@@ -124,19 +124,19 @@ class EventExplanation(TypedDict):
     eventId: Uuid
     eventType: str
     customerExternalId: str | None
-    accepted: Annotated[bool, told("True if the type's active schema accepts it.")]
+    accepted: Annotated[bool, doc("True if the type's active schema accepts it.")]
     refusal: PreviewRefusal | None
     destinations: Annotated[
-        list[PreviewDestination], told("The destinations of the event by the present rules.")
+        list[PreviewDestination], doc("The destinations of the event by the present rules.")
     ]
-    rules: Annotated[list[ExplainedRule], told("The rules for its type: at most 1,000, and 1 MiB.")]
-    otherRules: Annotated[int, told("The number of rules for other types only.")]
-    omittedRules: Annotated[int, told("The number of rules that are not listed.")]
+    rules: Annotated[list[ExplainedRule], doc("The rules for its type: at most 1,000, and 1 MiB.")]
+    otherRules: Annotated[int, doc("The number of rules for other types only.")]
+    omittedRules: Annotated[int, doc("The number of rules that are not listed.")]
     recorded: Annotated[
         list[RecordedDelivery],
-        told("The deliveries made when the event was accepted, at most 1,000."),
+        doc("The deliveries made when the event was accepted, at most 1,000."),
     ]
-    atLeast: Annotated[bool, told("True if there can be more deliveries than `recorded` lists.")]
+    atLeast: Annotated[bool, doc("True if there can be more deliveries than `recorded` lists.")]
 
 
 RULE_EXAMPLE: dict[str, Any] = {

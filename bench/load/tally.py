@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.latency import encoded, histogram, in_seconds, told
+from bench.latency import encoded, histogram, in_seconds, latency_figures
 
 
 @dataclass
@@ -82,16 +82,16 @@ class Part:
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
             # requests a second with a whole core, at the measured CPU of a request
             "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
-            **told(found, "ack"),
-            **told(histogram(self.answered_s), "answer"),
+            **latency_figures(found, "ack"),
+            **latency_figures(histogram(self.answered_s), "answer"),
         }
         if hdr:
             figures["ack"] = encoded(found)
         if self.refused_s:
-            figures |= told(histogram(self.refused_s), "refused")
+            figures |= latency_figures(histogram(self.refused_s), "refused")
         if self.rate:
             late = histogram(self.late_s)
-            figures |= {"unsent": self.unsent, **told(late, "late")}
+            figures |= {"unsent": self.unsent, **latency_figures(late, "late")}
             if hdr:
                 figures["late"] = encoded(late)
         return figures

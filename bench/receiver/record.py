@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from bench.checks import disorder
-from bench.latency import encoded, histogram, in_seconds, told
+from bench.latency import encoded, histogram, in_seconds, latency_figures
 from bench.receiver.behaviour import WELL, Answer, Behaviour
 
 # Usually `sentAt` directly follows `n`: one search finds both.
@@ -150,7 +150,7 @@ class Record:
             "paths": len(by_path),
             "leastOfAPath": min(by_path, default=0),
             "mostOfAPath": max(by_path, default=0),
-            **told(found),
+            **latency_figures(found),
             "latency": encoded(found),
             "held": encoded(histogram(self._held_s)),
             "cpuMicrosPerRequest": round(cpu / self._cpu_requests * 1e6, 2)

@@ -86,7 +86,7 @@ def troubles(run: Run) -> list[tuple[str, str]]:
     return found
 
 
-def sizes_told(run: Run) -> list[str]:
+def sizes_text(run: Run) -> list[str]:
     """Return the sizes as texts."""
     return [f"{name} {' and '.join(str(value).split(','))}" for name, value in run.sizes.items()]
 

@@ -12,7 +12,7 @@ from bench.report.figures import (
     good,
     medians,
     rows,
-    sizes_told,
+    sizes_text,
     troubles,
 )
 from bench.report.flames import flames
@@ -64,22 +64,22 @@ def _summary(runs: Sequence[Run]) -> Markup:
     lines = []
     for place, run in enumerate(runs):
         found = rows(run)
-        told = [row for row in found if row.bar] or [row for row in found if row.compared][:1]
+        shown = [row for row in found if row.bar] or [row for row in found if row.compared][:1]
         link = tag("a", run.scenario, href=f"#run-{place}")
         marks = joined(*(_mark(word) for word in dict.fromkeys(word for word, _ in troubles(run))))
-        if not told:
+        if not shown:
             lines.append(tag("tr", tag("td", link), *[tag("td")] * 4, tag("td", marks)))
         lines += [
             tag(
                 "tr",
-                tag("td", link if row is told[0] else None),
+                tag("td", link if row is shown[0] else None),
                 tag("td", tag("code", row.figure)),
                 tag("td", with_unit(row.figure, row.median), class_="n"),
                 tag("td", spread(row.low, row.high), class_="n dim"),
                 tag("td", _bar(row)),
-                tag("td", marks if row is told[0] else None),
+                tag("td", marks if row is shown[0] else None),
             )
-            for row in told
+            for row in shown
         ]
     head = tag(
         "tr", *(tag("th", name) for name in ("scenario", "figure")),
@@ -90,7 +90,7 @@ def _summary(runs: Sequence[Run]) -> Markup:
 
 
 def _run(run: Run, place: int) -> Markup:
-    sizes = " · ".join(sizes_told(run))
+    sizes = " · ".join(sizes_text(run))
     times = len(run.measurements)
     measured = "one measurement"
     if times != 1:
@@ -159,7 +159,7 @@ def _steps(run: Run) -> Iterator[Markup]:
             tag(
                 "tr",
                 tag("td", number(value), class_="n"),
-                *(tag("td", told, class_="n") for told in map(with_unit, stepped.figures, there)),
+                *(tag("td", value, class_="n") for value in map(with_unit, stepped.figures, there)),
             )
             for value, there in stepped.values.items()
         ]  # fmt: skip
@@ -167,13 +167,13 @@ def _steps(run: Run) -> Iterator[Markup]:
 
 
 def _floors(run: Run) -> Markup | None:
-    told = [
+    texts = [
         f"{name} {spread(min(values), max(values)) or number(values[0])} µs"
         for name, values in floors(run)
     ]
-    if not told:
+    if not texts:
         return None
-    return tag("p", f"Floors in the same minutes: {'; '.join(told)}.", class_="dim")
+    return tag("p", f"Floors in the same minutes: {'; '.join(texts)}.", class_="dim")
 
 
 def _split(run: Run) -> Markup | None:

@@ -123,8 +123,8 @@ def _latency(latest: Mapping[str, Entry], below: str) -> str:
         line = tag("line", x1=min(at), x2=max(at), y1=middle, y2=middle, class_=f"line {colour}")
         parts += [line, _name(system, middle)]
         for x, (name, value) in zip(at, row.items(), strict=True):
-            told = tag("title", f"{system} {name}: {number(value)} ms")
-            parts.append(tag("circle", told, cx=x, cy=middle, r=5, class_=colour))
+            title = tag("title", f"{system} {name}: {number(value)} ms")
+            parts.append(tag("circle", title, cx=x, cy=middle, r=5, class_=colour))
             parts.append(
                 tag("text", number(value), x=x, y=middle - 9, text_anchor="middle", class_="dim")
             )

@@ -94,12 +94,12 @@ def _part(
     name: str, value: float, left: float, right: float, y: float, colour: str, unit: str
 ) -> Markup:
     width = max(round(right - left - 1.5, 1), 0.5)  # with a gap between neighbours
-    told = f"{name}: {number(value)} {unit}"
+    title = f"{name}: {number(value)} {unit}"
     within = None
     if len(name) * LETTER < width - 6:
         within = tag("text", name, x=left + 5, y=y + BAR / 2 + 4, class_="within")
     return tag(
-        "g", tag("title", told),
+        "g", tag("title", title),
         tag("rect", x=left, y=y, width=width, height=BAR), within, class_=colour,
     )  # fmt: skip
 

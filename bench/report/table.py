@@ -16,7 +16,7 @@ from bench.report.figures import (
     good,
     medians,
     rows,
-    sizes_told,
+    sizes_text,
     troubles,
 )
 from bench.report.numbers import number, spread, with_unit
@@ -61,7 +61,7 @@ def show(run: Run, console: Console | None = None) -> None:
 
 
 def _title(run: Run) -> Text:
-    sizes = ", ".join(sizes_told(run))
+    sizes = ", ".join(sizes_text(run))
     title = Text(run.scenario, style="bold").append(f": {run.about}", style="not bold")
     times = len(run.measurements)
     repeated = f"{times} measurements" if times != 1 else "one measurement"
@@ -93,15 +93,15 @@ def _figures(run: Run, found: list[Row]) -> Table:
 
 
 def _others(found: list[Row]) -> Table | None:
-    told = [row for row in found if row.others]
-    if not told:
+    compared = [row for row in found if row.others]
+    if not compared:
         return None
-    systems = list(dict.fromkeys(name for row in told for name in row.others))
+    systems = list(dict.fromkeys(name for row in compared for name in row.others))
     table = _bare()
     table.add_column(f"  others, {baseline().measured}", no_wrap=True)
     for name in (OURS, *systems):
         table.add_column(name, justify="right", style="" if name == OURS else "dim")
-    for row in told:
+    for row in compared:
         others = (number(row.others[name]) if name in row.others else "" for name in systems)
         table.add_row(f"  {row.figure}", number(row.median), *others)
     return table
@@ -114,8 +114,8 @@ def _steps(run: Run) -> Iterator[Table]:
         for figure in stepped.figures:
             table.add_column(figure, justify="right")
         for value, there in stepped.values.items():
-            told = map(with_unit, stepped.figures, there)
-            table.add_row(number(value), *told)
+            values = map(with_unit, stepped.figures, there)
+            table.add_row(number(value), *values)
         yield table
 
 

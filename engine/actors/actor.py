@@ -82,7 +82,7 @@ class DestinationActor:
             self._share.report(self._mailbox, self.machine)
             self.wake()
 
-    def tell_untold(self, low_seq: int) -> None:
+    def reread(self, low_seq: int) -> None:
         """Drop the machine, and read the store again: from `low_seq` or the checkpoint's, if lower."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
@@ -248,8 +248,8 @@ class DestinationActor:
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         mailbox, read = self._mailbox, self._pending_read
-        told = mailbox.messages or mailbox.spills
-        busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
+        unhandled = mailbox.messages or mailbox.spills
+        busy = unhandled or read.waits or read.under_way or self.in_flight or self._unrecorded
         leave, self._leave = self._leave, None
         retire = leave is Leave.RETIRE and not busy and machine.idle(now)
         if not (retire or leave is Leave.FLUSH):

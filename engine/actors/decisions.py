@@ -17,7 +17,7 @@ NAME = "angarium.decisions"
 log = structlog.get_logger(NAME)
 
 
-class ToldMachine(DestinationMachine):
+class LoggedMachine(DestinationMachine):
     _hold: Hold | None = None
 
     def commands(self, now: float, may_send: int) -> Commands:
@@ -63,5 +63,5 @@ class ToldMachine(DestinationMachine):
 
 def machine_class() -> type[DestinationMachine]:
     """Return the class of state machines for the present log level."""
-    told = logging.getLogger(NAME).isEnabledFor(logging.DEBUG)
-    return ToldMachine if told else DestinationMachine
+    logged = logging.getLogger(NAME).isEnabledFor(logging.DEBUG)
+    return LoggedMachine if logged else DestinationMachine

@@ -121,7 +121,7 @@ class Directory:
                 actor.tell_arrived(group, few=few)
                 few = few and not dispatcher.is_past(until)
 
-    def untold(self, deliveries: Sequence[Delivery]) -> None:
+    def reread(self, deliveries: Sequence[Delivery]) -> None:
         """Make the actors of committed deliveries, in seq order, read the store again, because some of
         the deliveries may not have reached them. Until that read, keep their backlog rows."""
         first: dict[str, Delivery] = {}
@@ -133,7 +133,7 @@ class Directory:
         for destination, delivery in first.items():
             actor = self.actors.get(destination)
             if actor is not None:
-                actor.tell_untold(delivery.seq)
+                actor.reread(delivery.seq)
                 continue
             dormant = self._dormant.get(destination)
             if dormant is None:
@@ -297,7 +297,7 @@ class Directory:
             self.dirty.discard(destination)
         return rows
 
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+    def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         """Note backlog rows that were written; call it after `arrived`. If a row's delivery was not
         written (its idempotency key was in use, or it had left the DLQ), the row can be deleted."""
         for row in rows:

@@ -52,7 +52,7 @@ class Batch:
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
         self._parts = Halves(needing)
-        self.told = self.refused = 0
+        self.restored = self.refused = 0
 
     def wanted(self) -> bool:
         """Return whether any actor still waits. Drop the requests of actors that do not."""
@@ -79,7 +79,7 @@ class Batch:
             else:
                 for each, snapshot in zip(part, found, strict=True):
                     each.take_snapshot(snapshot)
-                self.told += len(part)
+                self.restored += len(part)
 
     def failed(self) -> None:
         for part in self._parts:
@@ -240,7 +240,7 @@ class Readers:
             await self._perform(batch)
         finally:
             self._snapshot_reads.under_way = False
-            self._snapshots += batch.told
+            self._snapshots += batch.restored
             self._failures += batch.refused
             if self._snapshot_reads.ready:  # this reader can take another read now
                 self._lot.unpark()

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from engine.control.rotation import public_key_texts
 from engine.control.templated import masked
 from engine.core.vocabulary import HttpMethod, Ordering, Priority, SigningAlgorithm
-from engine.drafts import AUTO, DeliveryOptions, DocumentedAs, Uuid, told
+from engine.drafts import AUTO, DeliveryOptions, DocumentedAs, Uuid, doc
 from engine.model import authentication
 from engine.model.authentication import AuthenticationDraft
 from engine.model.configuration import DestinationRecord
@@ -33,9 +33,9 @@ class Signing(TypedDict):
     """The signing of outbound bodies, with the public keys if the algorithm has any."""
 
     algorithm: Word[SigningAlgorithm]
-    publicKey: NotRequired[Annotated[str, told("whpk_...; Ed25519 only.")]]
+    publicKey: NotRequired[Annotated[str, doc("whpk_...; Ed25519 only.")]]
     previousPublicKey: NotRequired[
-        Annotated[str, told("The former key, while it also signs after a rotation.")]
+        Annotated[str, doc("The former key, while it also signs after a rotation.")]
     ]
 
 
@@ -43,14 +43,14 @@ class DestinationDocument(TypedDict):
     """A destination as callers write it."""
 
     templateId: Annotated[
-        str | None, told("The template in the catalog. Null: the destination has no template.")
+        str | None, doc("The template in the catalog. Null: the destination has no template.")
     ]
     name: str
     config: Annotated[
         dict[str, Any] | None,
-        told("The template's configuration, with defaults. Secrets are shown as ***."),
+        doc("The template's configuration, with defaults. Secrets are shown as ***."),
     ]
-    url: Annotated[str, told("Secrets in the URL are shown as ***.")]
+    url: Annotated[str, doc("Secrets in the URL are shown as ***.")]
     description: str | None
     customerExternalId: str | None
     customerAccountId: Uuid | None
@@ -61,11 +61,11 @@ class DestinationDocument(TypedDict):
     authentication: Annotated[
         dict[str, Any] | None,
         DocumentedAs(AuthenticationDraft | None),
-        told("The authentication of requests. Secrets are shown as ***."),
+        doc("The authentication of requests. Secrets are shown as ***."),
     ]
     disableAfterSeconds: Annotated[
         int | None,
-        told("The destination is disabled after it has failed for this many seconds. Null: never."),
+        doc("The destination is disabled after it has failed for this many seconds. Null: never."),
     ]
 
 

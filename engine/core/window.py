@@ -158,7 +158,7 @@ class Window:
         if seq > self.lasts[group]:
             self.lasts[group] = seq
         elif self.through[group] < seq <= self.cursors[group]:
-            raise LostTrackError(f"seq {seq} was told after {self.cursors[group]}")
+            raise LostTrackError(f"seq {seq} arrived after {self.cursors[group]}")
 
     def pass_to(self, group: int, seq: int) -> None:
         if seq > self.cursors[group]:

@@ -92,7 +92,7 @@ class FileCarrier:
         key = (event.environment, event.id)
         known = self._known.get(key)
         if known is not None and known.until > trio.current_time():
-            done(self._told(event, known.result))
+            done(self._answer(event, known.result))
             return
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -125,7 +125,7 @@ class FileCarrier:
         self._remember(key, KnownFiles(result, trio.current_time() + keep_s))
         for each, done in self._waiting.pop(key):
             try:
-                done(self._told(each, result))
+                done(self._answer(each, result))
             except Exception:  # a barrier: only this attempt fails
                 log.exception("attempt.files_failed", event_id=event.id, **log_fields(event.trace))
 
@@ -180,7 +180,7 @@ class FileCarrier:
 
     # --- for each attempt
 
-    def _told(self, event: Event, result: ReadyFiles | Failure) -> Carried | Failure:
+    def _answer(self, event: Event, result: ReadyFiles | Failure) -> Carried | Failure:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:

@@ -147,22 +147,24 @@ class Ingest:
                 accepted.deliveries,
                 [accepted.claim] if accepted.claim is not None else [],
                 size,
-                self._told(attached, tell) if attached.held else tell,
+                self._then_release(attached, tell) if attached.held else tell,
                 attached.files,
             )
         )
 
-    def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
+    def _then_release(
+        self, attached: Attached, tell: Callable[[Fate], None]
+    ) -> Callable[[Fate], None]:
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
 
-        def told(fate: Fate) -> None:
+        def tell_and_release(fate: Fate) -> None:
             tell(fate)
             if fate.refusal != "internal":  # after `internal`, the event's rows can still appear
                 self._spawn(attaching.let_go, attached)
 
-        return told
+        return tell_and_release
 
     async def _guard(
         self,
@@ -276,7 +278,9 @@ class Ingest:
                 deliveries,
                 [entry.claim for entry in accepted if entry.claim is not None],
                 size,
-                self._told(attached, lambda fate: done(results(entries, _with(fate, known)))),
+                self._then_release(
+                    attached, lambda fate: done(results(entries, _with(fate, known)))
+                ),
                 attached.files,
             )
         )

@@ -78,7 +78,7 @@ class OwnEvents:
         self._waiting: deque[Announcement] = deque()
         self._of: Counter[int] = Counter()  # announcements that wait or are open
         self._open = 0  # submitted, and their fate is not known yet
-        self._told = trio.Event()
+        self._all_settled = trio.Event()
         self._wake = trio.Event()
         self._empty = trio.Event()
         self._entered = self._dropped = 0
@@ -161,8 +161,8 @@ class OwnEvents:
             self._open += 1
             await self._submit_one(submit, self._waiting.popleft(), again)
         while self._open:
-            self._told = trio.Event()
-            await self._told.wait()
+            self._all_settled = trio.Event()
+            await self._all_settled.wait()
         return again
 
     async def _submit_one(
@@ -209,7 +209,7 @@ class OwnEvents:
     def _settled(self) -> None:
         self._open -= 1
         if not self._open:
-            self._told.set()
+            self._all_settled.set()
 
     def _done_with(self, announced: Announcement) -> None:
         self._of[announced.environment] -= 1

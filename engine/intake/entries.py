@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from engine.core.records import Delivery
+from engine.intake.directory_notices import DirectoryNotices, NoticedDirectory
 from engine.intake.environment_locks import EnvironmentLocks
-from engine.intake.untold import Hearer, Untold
 from engine.ports import (
     BlockedError,
     DirtyDestination,
@@ -50,7 +50,7 @@ class QueueEntry(Protocol):
         """
 
 
-class ArrivalPort(Hearer, Protocol):
+class ArrivalPort(NoticedDirectory, Protocol):
     """The part of the directory of actors that the entry queue uses."""
 
     dirty: set[str]
@@ -80,16 +80,16 @@ class EntryQueue:
         directory: ArrivalPort,
         wake: Callable[[], None],
         locks: EnvironmentLocks | None = None,
-        untold: Untold | None = None,
+        notices: DirectoryNotices | None = None,
         outage: Outage | None = None,
     ) -> None:
-        """`wake` makes the intake's loop look for entries. `locks`, `untold` and `outage` are the
+        """`wake` makes the intake's loop look for entries. `locks`, `notices` and `outage` are the
         intake's."""
         self._store = store
         self._directory = directory
         self._wake = wake
         self._locks = locks or EnvironmentLocks(wake)
-        self._untold = untold or Untold(directory)
+        self._notices = notices or DirectoryNotices(directory)
         self._outage = outage or Outage("entries")
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
@@ -177,10 +177,10 @@ class EntryQueue:
             try:
                 self._directory.arrived(mine.deliveries)
             except BaseException:
-                self._untold.begin_anew(mine.deliveries, dirty)
+                self._notices.reread(mine.deliveries, dirty)
                 raise
         if error is None:
-            self._untold.spare(dirty)
+            self._notices.rows_written(dirty)
         # The entry stays open until here: if a call above raises, `abandon` answers its caller.
         self._open = None
         self._locks.release()

@@ -13,12 +13,12 @@ import trio
 
 from engine.actors.directory import SENT_AT_ONCE
 from engine.core.records import Delivery, Event
+from engine.intake.directory_notices import DirectoryNotices
 from engine.intake.entries import ArrivalPort, EntryQueue
 from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.group import IntakeStatistics, KnownAccounts, Twins, grouped, with_twins, written
 from engine.intake.pace import Pace
 from engine.intake.queue import IntakeQueue
-from engine.intake.untold import Untold
 from engine.model.identity import Identity
 from engine.model.trace import log_fields
 from engine.ports import (
@@ -39,7 +39,7 @@ from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
 # Deliveries passed to actors between two yields: a millisecond and a half if each needs a new actor.
-TOLD_AT_ONCE = 256
+ARRIVALS_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
 # The most waits of a group for rows that another session has locked: ten waits take a second
@@ -77,7 +77,7 @@ class Intake:
         now: Callable[[], float],
         *,
         accepted: GroupListener | None = None,
-        told_at_once: int = TOLD_AT_ONCE,
+        arrivals_at_once: int = ARRIVALS_AT_ONCE,
         wake: Wake | None = None,
     ) -> None:
         """`accepted` is called after each group is written: with the group's events, and with those of
@@ -87,7 +87,7 @@ class Intake:
         self._settings = settings
         self._now = now
         self._accepted = accepted
-        self._told_at_once = told_at_once
+        self._arrivals_at_once = arrivals_at_once
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
         self.locks = EnvironmentLocks(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
@@ -102,9 +102,9 @@ class Intake:
         # submissions of the group that were refused before the outcome of their statement was known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
-        self._untold = Untold(destinations)
+        self._notices = DirectoryNotices(destinations)
         self.entries = EntryQueue(
-            store, destinations, self.nudge, self.locks, self._untold, self._outage
+            store, destinations, self.nudge, self.locks, self._notices, self._outage
         )
         self._lock_waits = 0  # waits of the present group for locked rows
         self._groups = self._events = self._deliveries = self._refused = 0
@@ -152,7 +152,7 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group, until the intake is closed and its queue is empty."""
-        self._untold.tell()  # deliveries that an earlier run did not pass on
+        self._notices.send()  # deliveries that an earlier run did not pass on
         self.locks.release_all()  # a run that failed kept its locks until here
         while True:
             await self._wake.wait()
@@ -270,10 +270,10 @@ class Intake:
             self._tell(pending, acceptance, twins)
             await self._deliver(deliveries)
         except BaseException:
-            self._untold.begin_anew(deliveries, group.dirty)
+            self._notices.reread(deliveries, group.dirty)
             raise
         if acceptance.lost or acceptance.unheld:
-            self._untold.spare(group.dirty)
+            self._notices.rows_written(group.dirty)
 
     def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
         group, twins = grouped(submissions, int(self._now() * 1000))
@@ -311,11 +311,13 @@ class Intake:
                 submission.settle(fate)
 
     async def _deliver(self, deliveries: list[Delivery]) -> None:
-        most = min(self._told_at_once, SENT_AT_ONCE if len(deliveries) <= FEW else TOLD_AT_ONCE)
-        for told in range(0, len(deliveries), most):
-            if told:
+        most = min(
+            self._arrivals_at_once, SENT_AT_ONCE if len(deliveries) <= FEW else ARRIVALS_AT_ONCE
+        )
+        for at in range(0, len(deliveries), most):
+            if at:
                 await trio.lowlevel.checkpoint()
-            self._destinations.arrived(deliveries[told : told + most])
+            self._destinations.arrived(deliveries[at : at + most])
 
     # --- trouble
 
@@ -378,7 +380,7 @@ class Intake:
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )
         except (BlockedError, StoreAwayError) as error:
-            self._untold.spare(DirtyDestination.each_of(rows))
+            self._notices.rows_written(DirtyDestination.each_of(rows))
             away = error
         self.locks.release()
         if isinstance(away, StoreAwayError):

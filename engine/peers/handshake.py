@@ -102,8 +102,8 @@ async def accept(
         if key is None or not hmac.compare_digest(proof, _proof(key, b"dial", mine, theirs, said)):
             raise LinkError("the other end does not have this server's master key")
         _, host, port, *kind = orjson.loads(said)
-        told = digest if kind[:1] == [REQUESTS] else b""  # a later release can send more fields
-        await stream.send_all(told + _proof(key, b"accept", theirs, mine, said + told))
+        answer = digest if kind[:1] == [REQUESTS] else b""  # a later release can send more fields
+        await stream.send_all(answer + _proof(key, b"accept", theirs, mine, said + answer))
         return Caller((str(host), int(port)), next(iter(kind), None))
 
 

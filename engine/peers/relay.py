@@ -67,7 +67,7 @@ class Relay:
         self._parting = trio.Event()  # carried connections end once they are quiet
         self._none = trio.Event()  # no connection is carried
         # When the active node became silent, and whether the log says so.
-        self._silent_since, self._told = math.inf, False
+        self._silent_since, self._silence_logged = math.inf, False
         self._places = trio.CapacityLimiter(CONNECTIONS)
         self._accepts = trio.Event()
         self._accepts.set()
@@ -87,7 +87,7 @@ class Relay:
         target = None if node is None or address is None else (node, address)
         if target != self._target:
             self._target = target
-            self._silent_since, self._told = math.inf, False
+            self._silent_since, self._silence_logged = math.inf, False
             for former in {carried.node for carried in self._carried}:
                 self.leave(former)
             self._changed.set()
@@ -206,8 +206,11 @@ class Relay:
         """Return True once, after SILENCE_S."""
         now = trio.current_time()
         self._silent_since = min(self._silent_since, now)
-        told, self._told = self._told, self._told or now - self._silent_since >= SILENCE_S
-        return self._told and not told
+        before, self._silence_logged = (
+            self._silence_logged,
+            self._silence_logged or now - self._silent_since >= SILENCE_S,
+        )
+        return self._silence_logged and not before
 
     async def _dialled(
         self, address: str, client: Address, kind: str | None = None

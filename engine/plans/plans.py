@@ -105,7 +105,7 @@ class Plans:
         self._models = models
         self._plans = dict(plans)
         self._fallback = plans[FALLBACK]
-        self._told: set[tuple[str, str]] = set()  # (workspace, plan) that were logged as unknown
+        self._logged: set[tuple[str, str]] = set()  # (workspace, plan) that were logged as unknown
         self.first = plans[FIRST]
 
     def of(self, workspace: str) -> Plan:
@@ -134,8 +134,8 @@ class Plans:
         return max(plan.retention_days for plan in self._plans.values())
 
     def _unknown(self, workspace: str, name: str) -> Plan:
-        if (workspace, name) not in self._told:
-            self._told.add((workspace, name))
+        if (workspace, name) not in self._logged:
+            self._logged.add((workspace, name))
             log.warning(
                 "plan.unknown",
                 workspace=workspace,

@@ -120,7 +120,7 @@ class Recorder:
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
         self._open: list[QueuedOutcome] = []  # being written
         # The calls that follow a commit or a refusal, first those to owners. Each call is made once.
-        self._untold: deque[Callable[[], None]] = deque()
+        self._unreported: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
 
     # --- what the actors do
@@ -340,18 +340,18 @@ class Recorder:
         by_owner: defaultdict[SettlementOwner, list[Settlement]] = defaultdict(list)
         for settlement, owner in taken:
             by_owner[owner].append(settlement)
-        untold = self._untold
-        for owner, told in by_owner.items():
+        unreported = self._unreported
+        for owner, theirs in by_owner.items():
             if refused is None:
-                untold.append(partial(owner.committed, told))
+                unreported.append(partial(owner.committed, theirs))
             else:
-                untold.append(partial(owner.refused, told[0], refused))
+                unreported.append(partial(owner.refused, theirs[0], refused))
         if self._replays is not None:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
-                untold.append(partial(self._replays.put, replayed))
-        untold.append(self._relieve)
-        untold.extend(reports)
+                unreported.append(partial(self._replays.put, replayed))
+        unreported.append(self._relieve)
+        unreported.extend(reports)
         self._tell_rest()
 
     def _relieve(self) -> None:
@@ -359,9 +359,9 @@ class Recorder:
             self._relieved()
 
     def _tell_rest(self) -> None:
-        untold = self._untold
-        while untold:
-            untold.popleft()()
+        unreported = self._unreported
+        while unreported:
+            unreported.popleft()()
 
 
 def _first(rows: dict[str, T]) -> list[T]:

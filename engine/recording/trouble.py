@@ -54,7 +54,7 @@ class TroubleLog:
         self._dead: dict[str, DeadLetters] = {}
         self._others = 0  # dead letters of destinations beyond `DESTINATIONS`
         self._lines = 0
-        self._untold = 0
+        self._lines_left_out = 0
 
     def __call__(
         self,
@@ -102,9 +102,9 @@ class TroubleLog:
                 remedy="fix the receiver, then `angarium dlq retry --destination ID`",
             )
         others = self._others + sum(letters.count for _, letters in worst[LINES:])
-        if others or self._untold:
-            log.warning("trouble.left_out", dead_letters=others, lines=self._untold)
-        self._others = self._lines = self._untold = 0
+        if others or self._lines_left_out:
+            log.warning("trouble.left_out", dead_letters=others, lines=self._lines_left_out)
+        self._others = self._lines = self._lines_left_out = 0
 
     def _count(
         self, environment: int, payload: Mapping[str, Any], customer: str | None, hops: int
@@ -144,7 +144,7 @@ class TroubleLog:
 
     def _tell(self, environment: int, event_type: str, payload: Mapping[str, Any]) -> None:
         if self._lines >= LINES:
-            self._untold += 1
+            self._lines_left_out += 1
             return
         self._lines += 1
         write = log.info if event_type in _GOOD_NEWS else log.warning

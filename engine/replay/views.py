@@ -7,7 +7,7 @@ from msgspec import Struct
 from typing_extensions import TypedDict
 
 from engine.core.vocabulary import DeliveryStatus, JobKind, ReplayMode, ReplayStatus
-from engine.drafts import Uuid, told
+from engine.drafts import Uuid, doc
 from engine.model.instants import Timestamp, iso_or_none
 from engine.model.words import JobStatusName, Word, word
 from engine.replay.job import UNFINISHED, ReplayJob
@@ -29,20 +29,20 @@ class SelectionDocument(_From):
     """A replay job as callers write it."""
 
     kind: Word[JobKind]
-    mode: Annotated[Word[ReplayMode] | None, told("Null for CANCEL and RETRY.")]
+    mode: Annotated[Word[ReplayMode] | None, doc("Null for CANCEL and RETRY.")]
     destinationId: Uuid | None
     customerAccountId: Annotated[
         Uuid | None,
-        told("The customer account to which all destinations of the job belong, if there is one."),
+        doc("The customer account to which all destinations of the job belong, if there is one."),
     ]
     eventTypes: list[str] | None
     customerExternalId: Annotated[
-        str | None, told("CANCEL and RETRY: only deliveries of this customer's events.")
+        str | None, doc("CANCEL and RETRY: only deliveries of this customer's events.")
     ]
     statuses: list[JobStatusName] | None
     deliveryIds: list[Uuid] | None
     to: Timestamp | None
-    limit: Annotated[int | None, told("CANCEL and RETRY: the most deliveries.")]
+    limit: Annotated[int | None, doc("CANCEL and RETRY: the most deliveries.")]
     dryRun: bool
     ratePerSecond: float | None
 

@@ -90,8 +90,8 @@ class LoopWatch(trio.abc.Instrument):
         self._of: Counter[int | str] = Counter()
         self._collecting_at = self._collecting_s = 0.0
         self._collected_in = -1.0  # the beginning of the step that `_collecting_s` belongs to
-        self._told_at = -TELL_EVERY_S
-        self._untold = 0
+        self._logged_at = -TELL_EVERY_S
+        self._unlogged = 0
 
     async def run(self) -> None:
         """Watch the loop from `served` on, until cancelled."""
@@ -159,8 +159,8 @@ class LoopWatch(trio.abc.Instrument):
 
     def _tell(self, step: LongStep) -> None:
         now = self._clock()
-        if now - self._told_at < TELL_EVERY_S:
-            self._untold += 1
+        if now - self._logged_at < TELL_EVERY_S:
+            self._unlogged += 1
             return
         log.warning(
             "loop.step_held",
@@ -170,9 +170,9 @@ class LoopWatch(trio.abc.Instrument):
             task=step.task,
             doing=step.doing,
             whom=step.whom,
-            untold=self._untold,
+            untold=self._unlogged,
         )
-        self._told_at, self._untold = now, 0
+        self._logged_at, self._unlogged = now, 0
 
     def _collecting(self, phase: str, _info: dict[str, Any]) -> None:
         if phase == "start":

@@ -92,10 +92,10 @@ Submit = Callable[[Submission], None]
 
 def logged(submit: Submit) -> Submit:
     """Return `submit` itself or, at log level `debug`, a function that also logs the events."""
-    return told(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
+    return logging_submit(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
 
 
-def told(submit: Submit) -> Submit:
+def logging_submit(submit: Submit) -> Submit:
     def tell(submission: Submission) -> None:
         to: dict[str, list[str]] = {event.id: [] for event in submission.events}
         for delivery in submission.deliveries:

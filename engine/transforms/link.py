@@ -42,7 +42,7 @@ _TOOK_LONG = "the script took longer than 250 ms"
 _BROKE = "the script broke the process that it ran in"
 
 log = structlog.get_logger("angarium.transforms")
-_told: set[bytes] = set()
+_logged: set[bytes] = set()
 
 
 class Link:
@@ -298,8 +298,8 @@ class Link:
 def _tell_confined(content: bytes) -> None:
     if content == bytes((seal.NO_NEW_PRIVILEGES | seal.FILTERED,)):
         return
-    if content not in _told:
-        _told.add(content)
+    if content not in _logged:
+        _logged.add(content)
         held = content[0] if content else 0
         log.warning(
             "transforms.not_confined",

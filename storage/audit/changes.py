@@ -110,15 +110,15 @@ class Changes:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled. A StoreError counts as a lost connection; raises other errors of the
         callbacks. `task_status` is started when `confirmed_at` is first set."""
-        told = False
+        started = False
         while True:
             try:
                 if self._line is None:
                     await self.begin()
                 while self._line is not None and not self._line.dropped:
                     await self._confirm(self._line)
-                    if not told:
-                        told = True
+                    if not started:
+                        started = True
                         task_status.started()
                     await self._wait(self._line)
                 log.warning("changes.overrun", waiting=MAX_WAITING)

@@ -170,8 +170,8 @@ class PostgresAudit:
         return AuditPage([_entry(row) for row in rows], rest)
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
-        sql, told = (_WRITE, ()) if news is None else (_WRITE_AND_TELL, news)
-        await self._pool.fetch(sql, *([value] for value in values(entry)), *told)
+        sql, notified = (_WRITE, ()) if news is None else (_WRITE_AND_TELL, news)
+        await self._pool.fetch(sql, *([value] for value in values(entry)), *notified)
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
         whole = reach.workspace is not None

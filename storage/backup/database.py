@@ -59,8 +59,8 @@ def check_place(folder: Path) -> None:
 def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
     """Return the size and SHA-256 of every file of a copied database, as the server stated them."""
     try:
-        told = msgspec.json.decode(manifest)
-        return {each["Path"]: (each["Size"], each["Checksum"]) for each in told["Files"]}
+        listed = msgspec.json.decode(manifest)
+        return {each["Path"]: (each["Size"], each["Checksum"]) for each in listed["Files"]}
     except (msgspec.MsgspecError, KeyError, TypeError) as error:
         raise BackupError(f"backup_manifest of the database cannot be read: {error}") from None
 

@@ -319,8 +319,8 @@ class EmbeddedServer:
             lines = self.log_file.read_text("utf-8", "replace").splitlines()
         except FileNotFoundError:
             lines = []
-        told = [line for line in lines[-20:] if "FATAL" in line or "ERROR" in line]
-        return (told or lines[-1:] or ["it said nothing"])[-1] + f" (see {self.log_file})"
+        errors = [line for line in lines[-20:] if "FATAL" in line or "ERROR" in line]
+        return (errors or lines[-1:] or ["it said nothing"])[-1] + f" (see {self.log_file})"
 
     def _socket_folder(self, account: Account) -> Path:
         if len(os.fsencode(self.cluster / ".s.PGSQL.5432.lock")) <= SOCKET_PATH_LIMIT:

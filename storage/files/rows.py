@@ -63,7 +63,7 @@ _STORED = f"""
         WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
         RETURNING 1
     ),
-    told AS (
+    described AS (
         UPDATE events SET payload = $7::bytea FROM file
         WHERE environment = $1 AND id = $6::uuid AND $7::bytea IS NOT NULL
     )

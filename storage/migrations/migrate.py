@@ -189,5 +189,5 @@ async def _holders(connection: Connection) -> str:
         rows = await connection.fetch(_OLDEST)
     except StoreError:
         return ""
-    told = [f"process {row['pid']} ({row['name']}, for {row['age_s']} s)" for row in rows]
-    return f"; the oldest transactions: {', '.join(told)}" if told else ""
+    described = [f"process {row['pid']} ({row['name']}, for {row['age_s']} s)" for row in rows]
+    return f"; the oldest transactions: {', '.join(described)}" if described else ""

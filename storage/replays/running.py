@@ -177,8 +177,8 @@ class PostgresReplays:
     ) -> Leg | None:
         """Return None if nothing was written."""
         place = (job.environment, job.id, leg.destination, leg.counted)
-        told = types if job.dry_run else {}
-        count = (through, matched, end, list(told), list(told.values()), TYPES_MOST)
+        counted = types if job.dry_run else {}
+        count = (through, matched, end, list(counted), list(counted.values()), TYPES_MOST)
         if not await self._write(COUNTED, *place, *count):
             return None
         return structs.replace(leg, counted=through, total=leg.total + matched, all_counted=end)

@@ -168,7 +168,7 @@ let_go AS (
     DELETE FROM replay_parked USING turn
     WHERE environment = $3 AND job = $4 AND destination = $5 AND lane = $11 AND $8
 ),
-told AS (
+progress AS (
     UPDATE replay_jobs SET enqueued = enqueued + done.written,
         skipped = replay_jobs.skipped + done.skipped, paced_until_ms = $10::bigint
     FROM done WHERE environment = $3 AND id = $4

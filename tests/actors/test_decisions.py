@@ -2,14 +2,14 @@
 
 from structlog.testing import capture_logs
 
-from engine.actors.decisions import ToldMachine
-from engine.submission.submission import Submission, told
+from engine.actors.decisions import LoggedMachine
+from engine.submission.submission import Submission, logging_submit
 from tests.core.making import LIMITS, NOW, a_delivery, a_destination, a_failure
 
 
 def test_a_told_machine_logs_attempts_retry_times_lanes_and_holds() -> None:
     config = a_destination(retry_schedule_s=(5, 300))
-    machine = ToldMachine(config, LIMITS, NOW, lambda: 0.5)
+    machine = LoggedMachine(config, LIMITS, NOW, lambda: 0.5)
     with capture_logs() as lines:
         machine.arrive([a_delivery(1, lane="c1")], NOW)
         (sent,) = machine.commands(NOW, 10).send
@@ -31,7 +31,7 @@ def test_a_routed_event_is_logged_with_its_destinations() -> None:
     taken: list[Submission] = []
     submission = Submission([event], deliveries, [], 10, lambda _: None)
     with capture_logs() as lines:
-        told(taken.append)(submission)
+        logging_submit(taken.append)(submission)
     assert taken == [submission]
     (line,) = lines
     assert (line["event"], line["event_id"]) == ("event.routed", event.id)

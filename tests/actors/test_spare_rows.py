@@ -19,7 +19,9 @@ async def test_a_row_that_nothing_came_for_goes_again_and_one_with_work_stays(
         world.accept(busy)
         # A group had an event for each destination. The second event repeated an idempotency key, so
         # only its backlog row was written.
-        world.directory.spare([DirtyDestination(1, each, shard_of(each)) for each in (busy, idle)])
+        world.directory.rows_written(
+            [DirtyDestination(1, each, shard_of(each)) for each in (busy, idle)]
+        )
         assert world.forgettable.count == 1
         assert world.directory.take_forgettable() == [(1, idle)]
         assert world.directory.dirty == {busy}
@@ -29,7 +31,7 @@ async def test_work_that_comes_before_the_row_goes_keeps_it(autojump_clock: Mock
     async with running() as world:
         destination = world.destination()
         await world.directory.recover()
-        world.directory.spare([DirtyDestination(1, destination, shard_of(destination))])
+        world.directory.rows_written([DirtyDestination(1, destination, shard_of(destination))])
         world.accept(destination)
         assert world.directory.take_forgettable() == []
         assert world.directory.dirty == {destination}

@@ -15,7 +15,7 @@ import trio
 from api.door.elsewhere import Elsewhere
 from api.door.front import FrontDoor
 from api.entry import Entry
-from api.heads import Heads, Told
+from api.heads import DirectAnswer, Heads
 from api.table import ROUTES
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
@@ -82,12 +82,12 @@ class Doors:
     def __init__(self, house: House, plain: FrontDoor) -> None:
         self.house = house
         self.ports = (plain.address[1], house.door.address[1])
-        self.told: Counter[int] = Counter()
+        self.direct: Counter[int] = Counter()
         self.passed = 0
         self.wrong: list[str] = []
         self._clients: dict[int, Client] = {}
 
-    def meets(self, method: str, target: str, fields: list[str]) -> Told | Entry | None:
+    def meets(self, method: str, target: str, fields: list[str]) -> DirectAnswer | Entry | None:
         """Return the judgement of a head, without a request."""
         heads = self.house.door.heads
         assert heads is not None
@@ -105,7 +105,7 @@ class Doors:
         version: str = "1.1",
     ) -> None:
         """Send a request to both doors and compare the answers, if one door answers it itself."""
-        if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
+        if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), DirectAnswer):
             self.passed += 1
             return
         await self.compare_answers(method, target, fields, rest, version)
@@ -118,7 +118,7 @@ class Doors:
             lines.append("X-Request-Id: an-id")
         raw = ("\r\n".join(lines) + "\r\n" + rest).encode()
         said = [await self.ask(port, raw, method == "HEAD") for port in self.ports]
-        self.told[int(said[1][9:12])] += 1
+        self.direct[int(said[1][9:12])] += 1
         if len({self.constant(text) for text in said}) > 1:
             self.wrong.append(f"{raw[:200]!r}:\n  {said[0][:900]!r}\n  {said[1][:900]!r}")
 
@@ -187,8 +187,8 @@ async def test_every_route_method_and_credential(
         if method in ("GET", "POST", "PATCH", "DELETE") or not fields:
             await doors.compare(method, path, fields)
     assert doors.wrong == [], "\n".join(doors.wrong[:5])
-    assert {200, 204, 401, 403, 405} <= set(doors.told)
-    assert doors.passed < sum(doors.told.values())
+    assert {200, 204, 401, 403, 405} <= set(doors.direct)
+    assert doors.passed < sum(doors.direct.values())
 
 
 async def test_odd_paths(doors: Doors, credentials: dict[str, list[str]]) -> None:
@@ -196,7 +196,7 @@ async def test_odd_paths(doors: Doors, credentials: dict[str, list[str]]) -> Non
         if (target == "*") <= (method == "OPTIONS"):
             await doors.compare(method, target, credentials[who])
     assert doors.wrong == [], "\n".join(doors.wrong[:5])
-    assert doors.told[404] > 200
+    assert doors.direct[404] > 200
 
 
 async def test_fields_bodies_and_versions(
@@ -224,20 +224,20 @@ async def test_what_is_not_ready_and_what_cannot_be_checked(
     for path, who in product(("/readyz", "/deliveries"), ("none", "manage")):
         await doors.compare("GET", path, credentials[who])
     assert doors.wrong == []
-    assert doors.told == {503: 2, 401: 1}
+    assert doors.direct == {503: 2, 401: 1}
 
 
 async def test_pages_come_from_the_door_once_they_are_made(doors: Doors, house: House) -> None:
     for path in ("/docs", "/openapi.json"):
         raw = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         made = await doors.ask(doors.ports[1], raw, False)
-        assert isinstance(doors.meets("GET", path, []), Told)
+        assert isinstance(doors.meets("GET", path, []), DirectAnswer)
         for method in ("GET", "HEAD"):
             await doors.compare(method, path, [])
         assert await doors.ask(doors.ports[1], raw, False) != b""
         assert len(made) > 100_000
     assert doors.wrong == []
-    assert doors.told == {200: 4}
+    assert doors.direct == {200: 4}
 
 
 @pytest.mark.usefixtures("one_window")
@@ -256,7 +256,9 @@ async def test_a_map_and_its_routes_belong_together(house: House) -> None:
         met = heads.meet(
             route.method.encode(), path_of(route.path).encode(), b"", [(b"host", b"x")], "an-id"
         )
-        assert met is None or not isinstance(met, Told) or met.status in (200, 401), route.path
+        assert met is None or not isinstance(met, DirectAnswer) or met.status in (200, 401), (
+            route.path
+        )
 
 
 async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: House) -> None:
@@ -293,5 +295,5 @@ async def test_an_unknown_credential_is_refused_without_the_application(
     for method, target in product(METHODS[:3], ("/events", "/destinations", "/docs", "/nope")):
         await doors.compare_answers(method, target, ["Authorization: Bearer x"], rest)
     assert doors.wrong == []
-    assert caught_up == sum(doors.told.values()) == len(METHODS[:3]) * 4
-    assert doors.told[401] > 0
+    assert caught_up == sum(doors.direct.values()) == len(METHODS[:3]) * 4
+    assert doors.direct[401] > 0

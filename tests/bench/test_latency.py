@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bench.latency import HIGHEST_US, decoded, encoded, histogram, latency, merged, told
+from bench.latency import HIGHEST_US, decoded, encoded, histogram, latency, latency_figures, merged
 
 CHANCE = random.Random(3)
 SHAPES = {
@@ -58,9 +58,9 @@ def test_a_clock_that_was_set_and_an_endless_wait_are_bounded() -> None:
 
 
 def test_figures_are_named_and_nothing_is_none() -> None:
-    assert told(histogram([0.002]), "ack")["ackP999Ms"] == 2.0
-    assert told(histogram([0.002]))["p50Ms"] == 2.0
-    assert set(told(histogram([])).values()) == {None}
+    assert latency_figures(histogram([0.002]), "ack")["ackP999Ms"] == 2.0
+    assert latency_figures(histogram([0.002]))["p50Ms"] == 2.0
+    assert set(latency_figures(histogram([])).values()) == {None}
     assert latency(histogram([])).max_ms == 0
 
 

@@ -98,10 +98,10 @@ class FakeDestinations:
         self.deliveries += deliveries
         self.dirty.update(each.destination for each in deliveries)
 
-    def untold(self, deliveries: Sequence[Delivery]) -> None:
+    def reread(self, deliveries: Sequence[Delivery]) -> None:
         self.doubtful += deliveries
 
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+    def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         self.spared += rows
 
     def progress(self) -> tuple[int, int]:

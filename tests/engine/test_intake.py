@@ -13,7 +13,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
-from engine.intake.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
+from engine.intake.intake import ARRIVALS_AT_ONCE, PATIENCE_S, RETRY_S, Intake
 from engine.intake.pace import AHEAD
 from engine.model.identity import Identity, delivery_id
 from engine.ports import (
@@ -90,7 +90,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
 ) -> None:
     fates: list[Fate] = []
     known: list[int] = []  # the number of submissions with a fate, at each step of another task
-    count = 3 * TOLD_AT_ONCE + 1
+    count = 3 * ARRIVALS_AT_ONCE + 1
     async with running(store, destinations) as intake:
         submission = make(fates, events=count)
         intake.submit(submission)
@@ -99,7 +99,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
             await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*known, count])]
     # Trio shuffles tasks, so the intake can make two steps between two counts.
-    assert max(steps) <= 2 * TOLD_AT_ONCE
+    assert max(steps) <= 2 * ARRIVALS_AT_ONCE
     assert destinations.deliveries == submission.deliveries
     seqs = [each.seq for each in submission.deliveries]
     assert seqs == list(range(seqs[0], seqs[0] + count))

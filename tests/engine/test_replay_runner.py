@@ -228,7 +228,7 @@ class Place:
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         return {each for each in deliveries if each in self.flying}
 
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+    def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         pass
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:

@@ -98,7 +98,7 @@ class StallingDispatcher(Dispatcher):
 # nothing. The calls in `FOR_GOOD` cannot be repeated, so they raise only before their work. Appends to
 # a queue or heap (`enqueue`, `submit`, `call_at`) are left out: they fail only without memory.
 HAND_OVERS = (
-    ("directory", ("arrived", "untold", "spare", "configure")),
+    ("directory", ("arrived", "reread", "rows_written", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),
 )
 FOR_GOOD = frozenset({"put"})

@@ -71,7 +71,7 @@ START_AGAIN_S = 1.0  # pause after a start that found no database
 WATCH_S = 2.0  # between two checks of the right to write
 ALONE = 10  # factor on this pause if no other process ever takes over
 LARGE_ROWS = 4  # rows of a submission for the large intake: batches have 2 to 6 events
-TOLD_AT_ONCE = 2  # deliveries: groups here are small
+ARRIVALS_AT_ONCE = 2  # deliveries: groups here are small
 MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # part of the grace time, as in `api.composition`
 GRACE_S = 25.0
@@ -177,7 +177,7 @@ class Process:
                 self.identity,
                 self.settings,
                 now,
-                told_at_once=TOLD_AT_ONCE,
+                arrivals_at_once=ARRIVALS_AT_ONCE,
                 wake=wake,
             )
             for store, wake in ((stores.intake, forgettable), (stores.large_intake, None))

@@ -100,10 +100,10 @@ class Deliverer:
         self.dirty.update(each.destination for each in deliveries)
         self._arrivals.send_nowait(list(deliveries))
 
-    def untold(self, deliveries: Sequence[Delivery]) -> None:
+    def reread(self, deliveries: Sequence[Delivery]) -> None:
         pass
 
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+    def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         pass
 
     def tell(self, destination: str, message: Ordered) -> None:

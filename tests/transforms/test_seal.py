@@ -107,7 +107,7 @@ def test_workers_and_database_never_share_an_account() -> None:
 
 
 def test_a_worker_that_is_not_confined_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_told", set())
+    monkeypatch.setattr(link, "_logged", set())
     with structlog.testing.capture_logs() as lines:
         for held in (3, 1, 1, 3):
             link._tell_confined(bytes((held,)))

@@ -99,8 +99,8 @@ def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     except InvalidRequestError as error:
         # The server refuses a batch if it has no valid event, or cannot be parsed.
         for line in chunk:
-            told = f"events[{line.number - chunk[0].number}]"
-            own = [d.message for d in error.details if d.path.startswith(told)]
+            path = f"events[{line.number - chunk[0].number}]"
+            own = [d.message for d in error.details if d.path.startswith(path)]
             tally.reject(line, "; ".join(own) or refusal_text(error))
         return
     tally.accepted += answer["accepted"]

@@ -55,11 +55,11 @@ def _bar(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
 
 
 def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
-    told_at, told = float("-inf"), ""
+    shown_at, shown = float("-inf"), ""
     for last in stream:
         now = time.monotonic()
-        if last["status"] != told or now - told_at >= LINE_S:
-            told_at, told = now, last["status"]
+        if last["status"] != shown or now - shown_at >= LINE_S:
+            shown_at, shown = now, last["status"]
             note(f"{last['status']} {settled(last)}/{last['total']} {_note(last)}".rstrip())
     return last
 

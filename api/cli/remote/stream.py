@@ -39,10 +39,10 @@ def command(
     """
     which = {"destination_id": destination_id, "customer_external_id": customer}
     with session.client() as client:
-        session.output.rows(_told(client, topics, which), COLUMNS)
+        session.output.rows(_rows_of(client, topics, which), COLUMNS)
 
 
-def _told(
+def _rows_of(
     client: "Client", topics: tuple[str, ...], which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield updates without end. Raises AngariumError if the first request fails."""

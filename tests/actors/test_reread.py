@@ -10,7 +10,7 @@ from tests.actors.fakes import OK, running
 
 @pytest.mark.parametrize("ordering", list(Ordering))
 @pytest.mark.parametrize("before", [0, 5], ids=["without an actor", "beside work in flight"])
-async def test_untold_deliveries_are_sent_once_and_in_order(
+async def test_missed_deliveries_are_sent_once_and_in_order(
     autojump_clock: MockClock, ordering: Ordering, before: int
 ) -> None:
     async with running() as world:
@@ -19,7 +19,7 @@ async def test_untold_deliveries_are_sent_once_and_in_order(
         if before:
             world.accept(destination, before)
             await trio.sleep(0.1)
-        world.directory.untold(world.accept(destination, 5, told=False))
+        world.directory.reread(world.accept(destination, 5, told=False))
         world.accept(destination, 5)
         await world.settled()
         assert sorted(map(int, world.sender.payloads())) == list(range(before + 10))
@@ -35,12 +35,12 @@ async def test_deliveries_of_a_group_that_was_told_in_part_are_sent_once(
         group = [world.delivery(each) for each in (one, other, one, other)]
         world.commit(group, told=False)
         world.directory.arrived(group[:2])
-        world.directory.untold(group)
+        world.directory.reread(group)
         await world.settled()
         assert sorted(world.sender.payloads()) == [b"0", b"1", b"2", b"3"]
 
 
-async def test_no_backlog_row_of_an_untold_destination_is_forgotten(
+async def test_no_backlog_row_of_a_missed_destination_is_forgotten(
     autojump_clock: MockClock,
 ) -> None:
     async with running(passivate_after=1) as world:
@@ -48,7 +48,7 @@ async def test_no_backlog_row_of_an_untold_destination_is_forgotten(
         world.accept(destination)
         await trio.sleep(100)  # it has left memory, and its row can be removed
         world.change(destination, status=DestinationStatus.DISABLED)
-        world.directory.untold(world.accept(destination, told=False))
+        world.directory.reread(world.accept(destination, told=False))
         assert world.forget() == []
         world.check_backlog()
         world.change(destination, status=DestinationStatus.ACTIVE)
@@ -56,14 +56,14 @@ async def test_no_backlog_row_of_an_untold_destination_is_forgotten(
         assert world.statuses(destination) == {"DELIVERED": 2}
 
 
-async def test_untold_deliveries_of_a_destination_that_is_being_read_for_are_sent_once(
+async def test_missed_deliveries_of_a_destination_that_is_being_read_for_are_sent_once(
     autojump_clock: MockClock,
 ) -> None:
     async with running() as world:
         destination = world.destination()
         first = world.accept(destination, 3)
-        untold = world.accept(destination, 3, told=False)
-        world.directory.untold([*first, *untold])
-        world.directory.untold(untold)
+        missed = world.accept(destination, 3, told=False)
+        world.directory.reread([*first, *missed])
+        world.directory.reread(missed)
         await world.settled()
         assert sorted(map(int, world.sender.payloads())) == list(range(6))

@@ -32,13 +32,13 @@ class BreakingDestinations(FakeDestinations):
         self._break("arrived")
         super().arrived(deliveries)
 
-    def untold(self, deliveries: Sequence[Delivery]) -> None:
-        self._break("untold")
-        super().untold(deliveries)
+    def reread(self, deliveries: Sequence[Delivery]) -> None:
+        self._break("reread")
+        super().reread(deliveries)
 
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        self._break("spare")
-        super().spare(rows)
+    def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
+        self._break("rows_written")
+        super().rows_written(rows)
 
 
 def an_intake(store: FakeIntakeStore, destinations: FakeDestinations) -> Intake:
@@ -59,7 +59,7 @@ async def entered(intake: Intake, entry: QueueEntry) -> None:
 
 
 async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:
-    store, destinations = FakeIntakeStore(), BreakingDestinations("spare")
+    store, destinations = FakeIntakeStore(), BreakingDestinations("rows_written")
     intake, entry = an_intake(store, destinations), QueueEntry(store)
     entry.nothing = True
     async with trio.open_nursery() as nursery:
@@ -70,7 +70,7 @@ async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:
 
 
 async def test_entered_deliveries_are_told_after_all() -> None:
-    store, destinations = FakeIntakeStore(), BreakingDestinations("arrived", "untold")
+    store, destinations = FakeIntakeStore(), BreakingDestinations("arrived", "reread")
     intake, entry = an_intake(store, destinations), QueueEntry(store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(entered, intake, entry)
@@ -80,7 +80,9 @@ async def test_entered_deliveries_are_told_after_all() -> None:
     assert [row.destination for row in destinations.spared] == ["d1"]
 
 
-@pytest.mark.parametrize("breaks", [("arrived",), ("arrived", "untold"), ("arrived", "spare")])
+@pytest.mark.parametrize(
+    "breaks", [("arrived",), ("arrived", "reread"), ("arrived", "rows_written")]
+)
 async def test_accepted_deliveries_are_told_after_all(breaks: tuple[str, ...]) -> None:
     destinations = BreakingDestinations(*breaks)
     intake, submission = an_intake(FakeIntakeStore(), destinations), make([])
@@ -107,7 +109,7 @@ def not_forgotten(store: FakeIntakeStore, intake: Intake, destinations: FakeDest
 async def test_a_row_that_stays_for_nothing_is_told_after_all(
     happen: Callable[[FakeIntakeStore, Intake, FakeDestinations], None],
 ) -> None:
-    store, destinations = FakeIntakeStore(), BreakingDestinations("spare")
+    store, destinations = FakeIntakeStore(), BreakingDestinations("rows_written")
     intake = an_intake(store, destinations)
     happen(store, intake, destinations)
     await run_again(intake)
