@@ -13,5 +13,6 @@ def unescaped(raw: bytes) -> bytes:
     """Return `raw` decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
-    # The only decoder in C is that of quoted-printable text. Its escapes begin with `=`, not with `%`.
+    # The decoder of quoted-printable text is the only one in C. Its escapes begin with `=`, so the signs
+    # are exchanged first.
     return a2b_qp(_NO_ESCAPE.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))

@@ -36,8 +36,8 @@ MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
-# The most destinations that one search for the busiest examines, some 10 ms each second. The next search
-# continues where this one ended, and keeps the busiest found so far.
+# The limit on the destinations that one search for the busiest ones examines. It takes some 10 ms, once a
+# second. The next search continues where this one ended, and keeps the busiest found so far.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]
@@ -202,7 +202,7 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # A listener that joined meanwhile has replaced `_sent`. Then `_sent` stays empty, so that the
+        # If a listener has joined meanwhile, `join` has emptied `_sent`. It must stay empty, so that the
         # next message has everything.
         if self._sent is before:
             self._sent = {**present, "replays": before.get("replays")}

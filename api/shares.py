@@ -25,10 +25,10 @@ from engine.settings import Settings
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# After a request its place rests: no request can use it for the request's duration, times the number of
-# the workspace's other places. So a workspace that never pauses has one running request on average, on
-# however many connections. The duration counts up to this number of seconds: longer requests wait for the
-# database, not for the event loop.
+# After a request, its place rests: no request can use the place for as long as the request took, times
+# the number of the workspace's other places. So a workspace that never pauses has one running request on
+# average, on however many connections. A request counts as at most this many seconds long: longer
+# requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
 # The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a

@@ -144,8 +144,9 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # the highest epoch ever requested, answered or not
-        # Two connections write with the intake's epoch: they renew it one after the other, because a
-        # lower epoch that arrived late would refuse their statements.
+        # Two connections write with the intake's epoch, and both can want to renew it. They do so one
+        # after the other: a renewal that arrived late would set a lower epoch, and statements with the
+        # higher one would write nothing.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
@@ -247,8 +248,9 @@ class Ownership:
         """Check the right to write, after a statement with this epoch wrote nothing. Renew the epoch if
         no other connection of the intake has done so.
 
-        Raises ContentionError if this process has the right to write: the statement must run again, with
-        the present epoch. Raises OwnershipLostError if another process has taken over.
+        Raises ContentionError if this process still has the right to write: the caller then runs the
+        statement again, with the present epoch. Raises OwnershipLostError if another process has taken
+        over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:

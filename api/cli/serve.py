@@ -25,7 +25,8 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` finds the problems of a setup.
 """
 
-# Variables, without the prefix, of the commands over HTTP, shell completion, `make` and tests.
+# Variables with the prefix ANGARIUM_ (left out here) that are no settings of the server: those of the
+# commands over HTTP, of shell completion, of `make` and of tests.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix

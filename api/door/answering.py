@@ -32,8 +32,8 @@ LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 NOTHING = memoryview(b"")
 # A connection goes to another worker if its first request, or this many later requests in a row, belong
-# to that worker. A hand-over costs about as much CPU as one relayed request (0.4 ms, measured). No mix of
-# workspaces costs more than twice the minimum.
+# to that worker. A hand-over costs about as much CPU as one relayed request (0.4 ms, measured). So no mix
+# of workspaces on a connection costs more than twice what the best choice would cost.
 STRAYS = 2
 
 

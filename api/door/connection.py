@@ -97,7 +97,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """The goodbye tells the other worker that no later request was begun."""
+        """End a link. The goodbye shows the worker at its other end that no later request was begun."""
         if self._write(GOODBYE):
             self.linger()
         else:

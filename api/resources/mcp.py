@@ -15,7 +15,8 @@ from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
-# Without a tool's arguments: the protocol's library examines each field.
+# The limit on a message's parameters, without the arguments of a tool. The protocol's library examines
+# each field of the parameters, which takes time.
 PARAMS_CHARACTERS = 16 * 1024
 # The headers for the MCP server; the others concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})

@@ -83,7 +83,8 @@ class DestinationActor:
             self.wake()
 
     def reread(self, low_seq: int) -> None:
-        """Drop the machine, and read the store again: from `low_seq` or the checkpoint's, if lower."""
+        """Drop the state machine, and read the store again, from the lower of `low_seq` and the
+        checkpoint's `low_seq` on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()

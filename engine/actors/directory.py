@@ -111,7 +111,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # also if there is an actor: a person's request can have activated it without a backlog row
+        # Destinations that have an actor are dirty, too: a person's request can have activated the actor
+        # without a backlog row.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -159,7 +160,8 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left can have settled these deliveries: the new one must read them.
+            # An actor that has just left can have settled these deliveries: the new actor must read the
+            # store to know.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()

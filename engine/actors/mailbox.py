@@ -85,8 +85,9 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. Once an arrival spills, later arrivals spill too, until all arrivals in
-    the mailbox are handled: the state machine must get them in the order of their commits."""
+    """The messages to one actor. An arrival that does not fit into memory spills: it is later read from
+    the store. After it, all arrivals spill until those in the mailbox are handled, because the state
+    machine must get them in the order of their commits."""
 
     __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 

@@ -36,7 +36,8 @@ class TenantStore(Protocol):
         """Add a workspace with its three environments; None when the name is taken."""
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan, if its present plan is that of `workspace`."""
+        """Put a workspace on another plan. Return False if its plan in the store is not the one that
+        `workspace` has."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""

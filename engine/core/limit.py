@@ -32,7 +32,8 @@ GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
 # The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
 # receiver had free places, 0 if the additional attempts only waited. If the gain is below WORTH, the
-# limit is too high. WORTH is under one half: too low a limit costs throughput, too high a limit little.
+# limit is too high. WORTH is under one half, because a limit that is too low costs throughput, and one
+# that is too high costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the limit on one comparison's result: chance or a sudden change can make it large
 # The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths.
@@ -201,8 +202,8 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. If the window had additional requests (`_more`), the
-        limit stays: only the additional requests were too many.
+        """Handle a window with too many failures. If the window had additional requests (`_more`), only
+        these were too many, so the limit is not lowered.
 
         `known`: there is a window before it to compare with.
         """

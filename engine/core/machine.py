@@ -274,7 +274,8 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Remove and return the settlements. Call it only if `commands` would return nothing else."""
+        """Remove and return the settlements. Call it only if `commands` would return settlements
+        alone."""
         settled, self._settle = self._settle, []
         return settled
 

@@ -46,7 +46,8 @@ class Orders:
         self.open: dict[str, Order] = {}
 
     def give(self, order: Order, deliveries: Iterable[str], now: float) -> None:
-        """Take an order for deliveries, by their ids. The latest order counts."""
+        """Take a person's order (retry or cancel) for deliveries, by their ids. The latest order
+        counts."""
         ids = dict.fromkeys(deliveries)
         held = {each.id: each for each in self._backlog.waiting() if each.id in ids}
         for identifier in ids:

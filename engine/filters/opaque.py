@@ -1,7 +1,8 @@
-"""Subtrees that only the CEL library can evaluate; closures evaluate their operands first.
+"""Subtrees of a filter that only the CEL library can evaluate. The filter's own code evaluates a
+subtree's operands first.
 
-Such a subtree holds no macro and no `&&`, `||` or `?:`: its length bounds the library's work. The length
-of the operands' values is bounded too.
+Such a subtree holds no macro and no `&&`, `||` or `?:`, so the subtree's length bounds the library's
+work. The length of the operands' values is bounded too.
 """
 
 from collections.abc import Callable

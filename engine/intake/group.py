@@ -42,8 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # A claim's expiry was computed with the clock that makes event ids. The store lets keys
-            # expire by the clock of `now_ms`, which can be ahead.
+            # The store lets keys expire by the clock of `now_ms`. That clock can be ahead of the clock
+            # that makes event ids, with which the expiry was computed. So the expiry is corrected here.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:

@@ -241,7 +241,8 @@ class Intake:
         written, and no further try is made.
         """
         answered = part[0] in self._answered  # all submissions of a part, or none
-        # Set before the statement: if it raises, `run` settles the submissions that are still here.
+        # `_open` is set before the statement: if the statement raises, `run` settles what `_open` still
+        # holds.
         pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S

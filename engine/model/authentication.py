@@ -211,6 +211,6 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return the authentication if it needs a token for each attempt, or a certificate for each
-    connection."""
+    """Return the authentication if attempts need its token, or connections its certificate; None
+    otherwise."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

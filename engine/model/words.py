@@ -10,7 +10,8 @@ Kind = TypeVar("Kind", bound=Enum)
 if TYPE_CHECKING:
 
     class Word(str, Generic[Kind]):
-        """The name of a member of an enumeration, such as `Word[Priority]`: a str at run time."""
+        """The name of a member of an enumeration. `Word[Priority]` is the type of the names of
+        `Priority`; at run time they are str."""
 else:
 
     class Word:

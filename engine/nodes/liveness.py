@@ -220,8 +220,8 @@ SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a live node of another machine that has this machine's name and keeps it. None: this machine
-    can keep the name.
+    """Return a live node of another machine because of which this machine must give up its name. None:
+    this machine can keep its name.
 
     If two machines have one name, the machine with the smaller address keeps it. A machine has at most
     one process for each part, so a second live node of this name and part runs on another machine.

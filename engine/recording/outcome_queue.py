@@ -96,8 +96,9 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every held workspace whose waiting outcomes fit into an equal share of one group. End
-        the hold of all workspaces during an outage. Return True if any can begin attempts again."""
+        """Release every held workspace whose waiting outcomes fit into an equal share of one group. The
+        store has answered, so if all workspaces are held because it was away, release them too. Return
+        True if any can begin attempts again."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

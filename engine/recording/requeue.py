@@ -68,7 +68,8 @@ class DeadLetterStore(Protocol):
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return at most `limit` deliveries with ids above `after`, and examine none beyond them."""
+        """Return the first `limit` deliveries with ids above `after` that pass the filter. Nothing after
+        the last of them is examined."""
 
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None

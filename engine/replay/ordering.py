@@ -129,8 +129,8 @@ class OrderGiver:
 
 
 def judged(job: ReplayJob, delivery: OrderState, given_s: float) -> bool | None:
-    """Return True if an order was carried out, False if the delivery ended otherwise, None if the order
-    is open."""
+    """Return True if a delivery was cancelled or retried as the job ordered, False if the delivery ended
+    otherwise, None if the order is still open."""
     if job.kind is JobKind.CANCEL:
         return None if delivery.waits else delivery.discarded
     if delivery.waits:

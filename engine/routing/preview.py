@@ -103,8 +103,8 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # `steps` pauses for patterns and for the compilation of a filter. The filter's own run pauses
-            # by itself.
+            # These steps, at which other tasks can run, count patterns and the compilation of a filter.
+            # The filter's run counts its own.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

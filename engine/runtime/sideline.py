@@ -28,8 +28,8 @@ class Sideline:
         self._turns = FairSemaphore(1, 1)
 
     async def done(self, environment: int, work: Callable[[Callable[[], None]], T]) -> T:
-        """Return the result of `work`, which calls its argument, a function, to let other tasks run.
-        Raises what `work` raises, and Refusal 503 if too much work of the environment waits."""
+        """Run `work` and return its result. `work` gets a function, which it calls to let other tasks
+        run. Raises what `work` raises, and Refusal 503 if too much work of the environment waits."""
         slices = Slices(work)
         try:
             async with self._turns.held(environment):

@@ -182,7 +182,7 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Append the answers that have come to `done`. Raises ValueError for a malformed answer, whose
+        """Append to `done` the answers that have come. Raises ValueError for a malformed answer, whose
         job then stays in flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:

@@ -161,7 +161,7 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange waits in a queue, has an opening, or has a connection that is not idle.
+            # Every exchange waits in a queue, opens a connection, or has one, which is then not idle.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,

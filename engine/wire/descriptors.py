@@ -13,8 +13,8 @@ from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # the pause after the system refused a descriptor
-# A workspace can have at most PORTION times as many descriptors as are free; idle connections count
-# as free. A single workspace can have two thirds of all, and each of two workspaces two fifths.
+# A workspace can have at most PORTION times as many descriptors as are free; idle connections count as
+# free. So a single workspace can have two thirds of all, and each of two workspaces two fifths.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -68,7 +68,8 @@ class Descriptors:
         return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor if the workspace can have one now and none of its races waits."""
+        """Take a descriptor if the workspace can have one now. Return False if it cannot, or if one of
+        its races waits already."""
         if workspace in self._lines or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)

@@ -28,7 +28,8 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """Use the place that was taken for this opening, or give it back. `Openings.give` calls this."""
+        """Use the place that `Openings.give` has taken for this waiting opening, or give it back if it is
+        no longer needed."""
 
 
 class Openings:

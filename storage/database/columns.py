@@ -21,7 +21,7 @@ class Column(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """The SQL of rows made of columns. `parameters`: the number of the last parameter."""
+    """The SQL of rows made of columns. `parameters`: the highest parameter number that the SQL uses."""
 
     names: str
     values: str

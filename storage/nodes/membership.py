@@ -22,9 +22,9 @@ from storage.database.profiles import NODE
 from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
 
-# Adds a standby's row to `processes`. The row gives no right to write, because no statement passes the
-# epoch -1. Also removes the rows of killed standbys: those with the same address, and those without a
-# heartbeat for an hour. A standby that was only suspended writes its row again.
+# Adds a standby's row to `processes`. Its epoch is -1, with which no statement writes, so the row gives
+# no right to write. Also removes the rows of killed standbys: those with the same address, and those
+# without a heartbeat for an hour. A standby that was only suspended writes its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid

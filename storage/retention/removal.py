@@ -30,8 +30,9 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
-# Deletes the files of removed events, and marks their contents in `file_suspects`. A session that checks
-# a marked content meanwhile keeps the mark, because this statement raises `marks`.
+# Deletes the files of removed events, and marks their contents in `file_suspects`. The check of a content
+# removes its mark only if the number `marks` is the one that the check has read. This statement raises
+# the number, so a check that runs meanwhile leaves the mark.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files

@@ -154,7 +154,7 @@ class Story:
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
-        """Return the number of recorded deliveries, the last of which can take a moment."""
+        """Wait up to 10 s until `expected` deliveries are recorded. Return their number."""
         deadline = time.monotonic() + 10
         while True:
             count = 0
