@@ -58,8 +58,8 @@ class Heads:
     def meet(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> DirectAnswer | Entry | None:
-        """Return the door's answer to a request, or the entry of a request for the application. None: the
-        application must judge the request. `path` is percent-encoded."""
+        """Return the door's answer to a request, or the admitted `Entry` with which the request goes to
+        the application. None: the application must judge the request. `path` is percent-encoded."""
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
             asked, path, fields, request_id

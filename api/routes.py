@@ -55,8 +55,9 @@ class Method:
     - `positional`: optional fields of the body that a caller can give by position.
     - `once_with`: a field of the body; a client does not repeat a request that has it.
 
-    For a list, a method `list` returns one page, and `iterate` is generated beside it. A list's method of
-    another name iterates over all pages, or returns one page if `by_page` is True.
+    If an operation answers a list and `name` is `list`, the method returns one page, and `iterate` is
+    generated beside it. With another name, the method iterates over all pages, or returns one page if
+    `by_page` is True.
     """
 
     name: str

@@ -194,8 +194,8 @@ class ClientConnection(Passing):
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
         """Return True if `raw` differs from the last head only in the body's length.
 
-        Return False if the last request was not ingestion: the application can still be reading
-        `head`, whose length this method would change.
+        If it does, this method sets the length in `head`, the last request's head. Return False if the
+        last request was not ingestion: the application can still be reading that head.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)

@@ -85,7 +85,8 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Raises HttpParserError, but not for bytes after the answer: the worker then closes the link."""
+        """Raises HttpParserError. Bytes after the answer raise nothing: they mean that the worker closes
+        the link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:

@@ -21,7 +21,8 @@ class Proxies:
         self._networks = tuple(networks)
 
     def client_of(self, peer: Address, head: Head) -> Address:
-        """Return the client's address, with port 0 if a proxy reported it; otherwise the peer's."""
+        """Return the client's address: the one that trusted proxies report, with port 0, otherwise
+        `peer`."""
         if not self._networks or not self._trusts(_address(peer[0])):
             return peer
         field = b",".join(value for name, value in head.fields if name == FIELD)

@@ -184,8 +184,8 @@ class _Passage:
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        # One `recv` for each connection that can have been confirmed, and one more, because a `recv` can
-        # raise the other end's error.
+        # One `recv` for each connection that the other worker may have confirmed, and one more, because a
+        # `recv` can also raise an error of the other end.
         for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)

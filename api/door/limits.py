@@ -35,9 +35,9 @@ class Limits:
     # number that can come in a burst, and the rate after it.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
-    # The limit on the cost of a client's frames without useful work, in units of 25 us of CPU
-    # (`api.door.http2_frames`): 0.1 s. Each second restores 20 units, 1/2,000 of a processor: enough
-    # for the pings of a client that only waits.
+    # The limit on the cost of a client's frames that bring no useful work: 4,000 units of 25 us of CPU
+    # (`api.door.http2_frames`), which is 0.1 s. Each second restores 20 units, 1/2,000 of a processor:
+    # enough for the pings of a client that only waits.
     http2_credit: int = 4_000
     http2_credit_a_second: float = 20.0
     # A connection ends after this many successive answers that were aborted because the client took
@@ -51,8 +51,8 @@ class Limits:
 LIMITS = Limits()
 # Bytes of an answer written at a time, and of a body given to the application at a time.
 SLICE_BYTES = 64 * 1024
-# Bytes written at a time of an answer that many clients share in memory. Each client holds only the
-# copy of a slice that it has not read yet.
+# The same for an answer that many clients share in memory: each client holds only a copy of the slice
+# that it has not read yet.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 

@@ -138,8 +138,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """From now on, the application, not the door, draws the held bytes from the budget. A slow
-        body is allowed while it keeps coming.
+        """Give the body's bytes back to the budget: from now on, the application counts the bytes that it
+        holds. A slow body is allowed while it keeps coming.
         """
         if self._exchange is exchange:
             self._give_back()

@@ -84,8 +84,8 @@ class LinkTransport(PlainTransport):
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """Raises OSError if the other worker has closed the link, even if it has sent bytes before.
-        That worker has then answered its client with a refusal: the request must not be served.
+        """Raises OSError if the worker that passes requests on has closed the link, even if bytes came
+        before. It has then refused its client's request, so the request must not be served here.
         """
         data = super().read()
         if data:

@@ -75,7 +75,8 @@ async def undrain(call: Call) -> shapes.Success:
 
 
 def _actor(call: Call) -> Principal:
-    """Return the actor with its key's environment: machines belong to no environment."""
+    """Return who acts, for the audit log. A machine belongs to no environment, so the log's entry names
+    the environment of the key."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 

@@ -74,8 +74,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake WOKEN members of a workspace. If none of its attempts waits for a script any more, wake
-        all members, because no later call of `went` would wake them."""
+        """Wake WOKEN actors of a workspace that wait to begin attempts. If `count`, the number of its
+        attempts that wait for a script, is 0, wake all of them: no later call of `went` would do so."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

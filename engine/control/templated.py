@@ -211,7 +211,8 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """A secret without a value is null, if the template needs it or `given` masks it."""
+    """Merge `given` into the stored configuration. A masked secret keeps its stored value. Without a
+    stored value it is null, as is a secret that the template needs and nobody gave."""
     _bound(given)
     changes = {
         name: value

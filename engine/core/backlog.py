@@ -331,7 +331,8 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Have the stored deliveries that are due after `latest` read now, to shorten their waits."""
+        """Read the deliveries in the store that are due after `latest`, so that their waits can be
+        shortened."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -344,8 +345,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that an unsettled delivery can have. Without lanes, this leaves out
-        RETRYING deliveries, whose seqs can be lower."""
+        """Return the lowest seq that an unsettled delivery can have. Without lanes, RETRYING deliveries
+        do not count, and can have lower seqs."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [

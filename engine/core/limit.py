@@ -254,8 +254,8 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the next window's width. At the upper bound, the two widths are the bound and a little
-        less."""
+        """Set the next window's width: the limit, and in every second window a larger width. At the upper
+        bound, these two widths are a little less than the bound, and the bound."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

@@ -104,8 +104,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call this
-        before a later delivery of the class arrives."""
+        """Count deliveries of the class `queue` that were committed but did not `arrive`; `seq` is their
+        highest. Call this before a later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 

@@ -119,8 +119,9 @@ class Reader:
             self.beyond = now + RETRY_READ_S  # the shortened waits must be written first
 
     def recall(self, latest: float, now: float) -> None:
-        """Have the stored deliveries that are due after `latest` read now, to shorten their waits.
-        `latest`: the end of the longest wait that the present schedule allows from `now` on."""
+        """Read the deliveries in the store that are due after `latest`, so that their waits can be
+        shortened. `latest`: the end of the longest wait that the present schedule allows from `now`
+        on."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now

@@ -26,7 +26,8 @@ from engine.wire.fetch import SourceError
 HEADER = b"angarium-file-url"
 KNOWN_S = 60.0  # files are removed only days after their event
 KNOWN_EVENTS = 4_096  # with the ids of at most twenty files each: some KB
-# For all known events together. The payload and attachments of one event mostly have less than 1 KiB.
+# The limit on the bytes of all known events' payloads and attachments. Those of one event mostly have
+# less than 1 KiB.
 KNOWN_BYTES = 16 * 1024 * 1024
 # After a failure, a source gets at most two requests a second, however many destinations retry. This
 # delays no delivery's own retry, which waits longer even with the shortest schedule.

@@ -192,7 +192,8 @@ def _quoted(text: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    """The library's own text holds values of the event and is not used."""
+    """Return the message for an error of the library. The error's own text is not used, because it holds
+    values of the event."""
     if isinstance(error, TypeError):
         return NO_OVERLOAD
     if isinstance(error, ZeroDivisionError):

@@ -201,8 +201,9 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return where each of a batch's events begins and ends in the body. None: the events, which are from
-    the last key `events`, are not in the array of the first, so the body has the key twice."""
+    """Return where each of a batch's events begins and ends in the body. Return None if the body has the
+    key `events` twice: `events` was decoded from the last one, and is then not in the array of the
+    first."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 

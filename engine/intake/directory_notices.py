@@ -19,8 +19,8 @@ class NoticedDirectory(Protocol):
         not have reached them. `deliveries` are in seq order."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. If a row's deliveries were not written after all, the
-        directory has the row deleted."""
+        """Note backlog rows that were written. The directory deletes a row later if its deliveries were
+        not written after all."""
 
 
 class DirectoryNotices:

@@ -252,7 +252,8 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                # A whole table may be locked. The error refuses the later submissions without a wait.
+                # A whole table may be locked. This error makes the intake refuse the submissions that
+                # wait behind these at once.
                 if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)

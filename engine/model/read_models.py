@@ -290,8 +290,8 @@ class Models:
         return of[environment].values() if environment in of else iter(())
 
     def routing_version(self, environment: int, customer: str | None = None) -> int:
-        """Return a number that rises with every change of an environment's routes to destinations of a
-        customer; None: to destinations without a customer."""
+        """Return a number that rises with every change of an environment's routes to the destinations of
+        `customer`. If `customer` is None, these are the destinations without a customer."""
         return self._routing_versions.get((environment, customer), 0)
 
     def _reroute(self, environment: int, customer: str | None = None) -> None:

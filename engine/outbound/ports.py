@@ -114,7 +114,7 @@ class AuthenticationStage(Protocol):
         add."""
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
-        """Note that the receiver answered 401 to these headers. Return True if new headers can be
+        """Record that the receiver answered 401 to these headers. Return True if new headers can be
         prepared."""
 
 

@@ -289,7 +289,8 @@ class Recorder:
     ) -> None:
         """Report a refused outcome to its owner.
 
-        A refused group without outcomes is dropped: a destination's next change writes its rows anew.
+        A refused group can have only backlog rows and snapshots. It is dropped: the next change of a
+        destination writes that destination's rows again.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

@@ -91,7 +91,8 @@ class Throughput:
             self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
-        """Return the sums of the last 60 seconds and the counts of each, the present second last."""
+        """Return the sums over the last 60 seconds, and the counts of each second, the present one
+        last."""
         now = int(self._now())
         known = {
             second: counts

@@ -66,7 +66,8 @@ class TroubleLog:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Announce an event and log it. A dead letter is counted, and announced now or in the sum."""
+        """Announce an event and log it. A dead letter is counted. It is announced now, or with others by
+        the minute's sum."""
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
         elif not self._count(environment, payload, customer, hops):

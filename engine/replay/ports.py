@@ -60,7 +60,8 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """The replays that one step of a leg writes, from the leg's cursor on or in one parked lane."""
+    """The replays that one step of a leg writes. They come after the leg's cursor, or all from one parked
+    lane."""
 
     environment: int
     job: str

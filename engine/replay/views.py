@@ -79,7 +79,7 @@ class JobProgress(Struct, frozen=True):
 
 
 def progress(job: ReplayJob, measured: float | None, now_ms: int) -> JobProgress:
-    """Return a job's progress. `measured`: deliveries that end in a second, None if not known."""
+    """Return a job's progress. `measured`: the deliveries that end per second, None if not known."""
     remaining = max(0, job.total - job.ended)
     if job.status is ReplayStatus.COMPLETED:
         return JobProgress(remaining, 100.0, None, 0)

@@ -218,7 +218,8 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # `into` does not name this member, so its subschemas for other members apply
+                # `into` does not name this member, so the subschemas that `into` has for other members
+                # apply
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Counts = {} if name is None else fan.other

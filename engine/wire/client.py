@@ -212,7 +212,8 @@ class WireClient:
             return pool
         if origin is _INSPECTION:
             # The queue of an INSPECTION is not kept: if the destination has no actor, `forget` is never
-            # called for it. `busy` begins at the limit, so that `release` closes the connection.
+            # called for the destination. Nor must its connection be kept: `busy` begins at the limit, so
+            # that `release` closes it.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool
@@ -229,7 +230,7 @@ class WireClient:
 
 
 def descriptor_limit(share: float) -> int:
-    """Return a share (0 to 1) of the process's descriptor limit; at least one."""
+    """Return the number of descriptors in a share (0 to 1) of the process's limit, 1 at least."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = DESCRIPTORS_LIMIT

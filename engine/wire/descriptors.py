@@ -64,7 +64,7 @@ class Descriptors:
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if a waiting race could use the descriptor of a connection of this workspace."""
+        """Return True if a waiting `Race` could use the descriptor of a connection of this workspace."""
         return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:

@@ -24,8 +24,9 @@ log = structlog.get_logger("angarium.storage")
 # glibc maps and unmaps asyncio's receive buffers of 256 KiB each time. Buffers of 64 KiB come from the
 # heap, which saves 10 % of the server's CPU at full rate.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
-# asyncpg asks an ABC whether each element of an array is itself an array: 0.2 us for each text, a quarter
-# of a large group's cost. A tuple of types is quicker; only these types can be sent as arrays.
+# asyncpg asks an abstract base class whether each element of an array is itself an array: 0.2 us for each
+# text, a quarter of a large group's cost. A tuple of types, in its place, is quicker. Then only lists and
+# tuples can be sent as arrays.
 ARRAYS: tuple[type, ...] = (list, tuple)
 driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
 driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is a dict

@@ -83,8 +83,8 @@ class DiskSpool:
 
     def _open(self) -> None:
         self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # This lock makes starts take turns: the folder of a process that just starts has no lock yet,
-        # and would look dead.
+        # Processes start one after the other, by the lock of the parent folder. Otherwise the folder of a
+        # process that has not locked its own folder yet would look like that of a dead process.
         turn = _locked(self._all / _LOCK)
         try:
             own = self._all / uuid.uuid4().hex

@@ -140,7 +140,7 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # If no event holds a claim's key now, `lost` has no entry for the claim: return the claim's event
+        # `lost` has no entry for a claim whose key no event holds now. Return the events of such claims
         # in `unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 

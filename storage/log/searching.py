@@ -13,8 +13,8 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# Rows that a walk examines before a search, if each row is probably in another page. Reading these rows
-# takes about 5 ms.
+# Rows that a walk examines before a search, if each row is probably in another page of the disk. Reading
+# these rows takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
 # The least length of the first window. If all rows of the walk are from one busy second, they do not show

@@ -18,8 +18,8 @@ from storage.counters.minutes import LATENCY, early_minute
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import lines_of_each
 
-# If fewer than one in this many successes is single, a clause for single successes costs more than it
-# saves.
+# The clause below is only for single successes: each is its destination's only one in the group. If fewer
+# than one success in `_ONE_IN` is single, the clause costs more than it saves.
 _ONE_IN = 2
 # The lowest duration, in whole milliseconds, above each bound of the latency buckets.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# With the list these are 3 requests a turn, or 90 a minute at the default interval. The smallest plan
-# allows 120.
+# Reads of single deliveries in a turn. A turn also reads the list, so it makes 3 requests: 90 a minute at
+# the default interval. The smallest plan allows 120.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
