@@ -88,7 +88,8 @@ def _not_json(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Raises ValueError if it is too large: Python would write it as Infinity, which is not JSON."""
+    """Raises ValueError if the number is too large for a float: Python would write it as Infinity, which
+    is not JSON."""
     return found if math.isfinite(found := float(digits)) else _infinite()
 
 

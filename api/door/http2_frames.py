@@ -27,7 +27,8 @@ ENTRY_BYTES = 6
 REQUEST_COST = 4  # for a header block, besides its bytes
 BLOCK_BYTES = 128  # of a header block, for one unit: Huffman's code is decoded in Python
 SETTINGS_COST = 2  # it changes every open stream's window, and needs an answer
-# The door restores units for useful work, so that a client can send as many frames as its work needs.
+# A client's frames use up units of its credit. Useful work restores units, so that the client can send as
+# many frames as its work needs.
 PAID_BODY_BYTES = 64  # of a wanted body, for one unit: a body in single bytes uses up the credit
 PAID_ANSWER_BYTES = 1024  # of an answer, for one unit: Go sends two window updates for every 4 KiB
 PAID_REQUEST = 8  # besides the cost of its header block: for its window updates, and a PING

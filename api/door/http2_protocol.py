@@ -110,8 +110,8 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 class Encoder(hpack.Encoder):
     """The encoder of answers' header blocks. `h2` passes only the status to it, because `h2` would copy
-    and examine each field several times. The caller encodes the block's other fields with `literals`, and
-    sets them as `fields` before."""
+    and examine each field several times. Before each call of `h2`, the caller encodes the block's other
+    fields with `literals`, and sets `fields` to the result."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -34,8 +34,8 @@ def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | Non
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
-    """Return each event's deliveries to the session's customer. None for keys, which see all
-    deliveries."""
+    """Return the number of each event's deliveries to destinations of the session's customer. None for a
+    key, which sees all deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id

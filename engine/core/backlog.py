@@ -53,8 +53,8 @@ class Backlog:
     # --- what arrives
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Place deliveries that were just committed. A delivery enters memory if there is room and its
-        cursor has passed all earlier deliveries."""
+        """Place deliveries that were just committed. A delivery enters memory if there is room, and if
+        the window's cursor for its class has passed all earlier deliveries."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts

@@ -286,8 +286,8 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return whether only one delivery of a lane is to be read, and the lane key that all rows of
-        the answer must have (None: any)."""
+        """Return how to read a skipped lane: whether only one delivery is to be read, and the lane key
+        that all rows of the store's answer must have (None: any)."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)

@@ -81,8 +81,8 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the first due time in the store
         self._asked_due: float | None = None  # `next_due` when the read under way began
-        # Unordered: when to read RETRYING deliveries that wait longer than the present schedule allows.
-        # Other reads return the earliest rows first, and would find them too late.
+        # Without ordering: when to read RETRYING deliveries that wait longer than the present schedule
+        # allows. Other reads return the earliest rows first, and would find these deliveries too late.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the pause

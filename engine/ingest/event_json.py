@@ -299,9 +299,10 @@ def _check_attachments(event: DecodedEvent) -> None:
 
 
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
-    """Check a body that msgspec decoded for duplicate keys and too much depth. Raises Refusal.
+    """Raise Refusal if a body, which msgspec has decoded, has a key twice or too much depth.
 
-    Quotes are counted as in `_plain`, outside payload, metadata and attachments.
+    As in `_plain`, too many quotes outside payload, metadata and attachments show a key that is given
+    twice.
     """
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")

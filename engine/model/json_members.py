@@ -51,7 +51,7 @@ def _outside_strings(body: bytes, dropped: bytes) -> bytes:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
     # Two adjacent quotes are an empty string, or they end one string and begin the next, if the bytes
-    # between were dropped. Without them the text outside of strings is the same.
+    # between were dropped. If such pairs are removed, the text outside of strings stays the same.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found
@@ -116,7 +116,8 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
     """Return the spans of an array's items in `body`. `at`: where the first item can begin.
 
-    None if `parts` are not all the items, or if the array is not the last member of an outermost object.
+    `parts`: the items' bytes, in order. None if they are not all items of the array at `at`, or if the
+    array is not the last member of the body's object.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

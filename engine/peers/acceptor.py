@@ -174,7 +174,7 @@ class LocalLinks:
         """Open a passage to a worker: a non-blocking socket that carries descriptors, and keeps the
         boundaries of messages. Raises OSError.
 
-        The folder is the access control: only its owner enters.
+        The socket is in a folder that only its owner can enter. Nothing else protects it.
         """
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:

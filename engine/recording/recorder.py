@@ -257,7 +257,7 @@ class Recorder:
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
-        # Counted now: when the statement has ended, these records have left the CPU's caches.
+        # Counted before the statement runs: when it has ended, these records have left the CPU's caches.
         counts = counts_of(group.settlements)
         found = None if self._measures is None else measured(group.settlements)
 

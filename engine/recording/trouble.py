@@ -1,8 +1,9 @@
 """The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-It passes each announcement on as one of Angarium's own events. These events announce a destination's
-first dead letters of a minute singly, and the rest as one sum. The log has only the sum for each
-destination and minute. The lines of a minute are limited, so that failing receivers do not fill a disk.
+It also announces each of them by one of Angarium's own events, except dead letters: the first of a
+destination in a minute have events of their own, and the others share one event, their sum. The log has
+only the sum of all for each destination and minute. The lines of a minute are limited, so that failing
+receivers do not fill a disk.
 """
 
 from collections.abc import Mapping

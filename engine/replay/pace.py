@@ -13,8 +13,9 @@ _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
-# A job fails after this many steps in a row that the database cancelled as too slow. The rest after each
-# is twice as long as the one before, so that no job fails if the database is busy for half a minute.
+# A job fails after this many steps in a row that the database cancelled as too slow. The pause after each
+# of them is twice as long as the pause before, so that no job fails if the database is busy for half a
+# minute.
 SLOW_MOST = 5
 SLOW_REST_S = 1.0
 TOO_SLOW = (

@@ -89,7 +89,8 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """The state of a delivery with an order. `changed`: the delivery changed after the job was made."""
+    """The state of a delivery that a job cancels or retries. `changed`: the delivery changed after the
+    job was made."""
 
     id: str
     waits: bool

@@ -1,8 +1,8 @@
-"""The engine's clock: seconds since the epoch. It follows a step of the wall clock.
+"""The engine's clock: seconds since the epoch.
 
-The engine's clock begins with the wall clock's time. After that, trio's clock advances it: an event
-needs no system call, and tests under `MockClock` move it too. `instant` measures durations, and is
-never set.
+The engine's clock begins with the wall clock's time. After that, it advances with trio's clock, so
+reading it needs no system call, and tests under `MockClock` move it too. If the wall clock is set, a look
+once a second notices this and sets the engine's clock. `instant` measures durations, and is never set.
 """
 
 import time

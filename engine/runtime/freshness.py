@@ -11,7 +11,7 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# While the loop does not run, the models' age does not grow, for at most this time. After a longer pause,
+# A pause of the loop does not make the models older, if it is at most this long. After a longer pause,
 # for example because the computer slept, permissions can have changed: they must be confirmed first.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second

@@ -26,8 +26,8 @@ UNICODE_CLASS = (
     200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
 # The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and after each replacement reads the
-# whole pattern again: a pattern with 2,500 of these escapes took 3 s. Reading READ_ANEW characters again
-# costs one unit of the size.
+# whole pattern again: a pattern with 2,500 of these escapes took 3 s. For every READ_ANEW characters that
+# are read again, the pattern counts as one unit larger.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")

@@ -202,7 +202,8 @@ def way_to(
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
 ) -> Race | Tunnel:
-    """Return the tunnel to one of several checked addresses, or without a proxy the race to them."""
+    """Return the tunnel to one of several checked addresses. Without a proxy, return the `Race` that
+    connects to them."""
     if wiring.proxy is None:
         return Race(wiring, addresses, port, workspace, won, lost)
     return Tunnel(wiring, wiring.proxy, addresses, port, workspace, won, lost)

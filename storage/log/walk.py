@@ -77,7 +77,8 @@ def stream(
     source: str = "(SELECT 0) s (n)",
     key: str = "0",
 ) -> str:
-    """Return the SQL for streams of a table's rows: one for each row of `source`, identified by `key`.
+    """Return the SQL for streams of a table's rows: one stream for each row of `source`. `key` is the SQL
+    of the stream's identifier.
 
     `led`: the columns that come before the id in the index, each with its value as SQL; None for the
     index of the primary key. `only`: further conditions.

@@ -157,8 +157,8 @@ _WHOLE = "c.changed = $4::integer"
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# Inserts no attempt that the first run has stored in its delivery's row. The subquery with LIMIT leaves
-# the planner only the plan that looks each row up.
+# When this statement runs a second time for a group, it inserts no attempt that its first run has stored
+# in the delivery's row. The subquery with LIMIT leaves the planner only the plan that looks each row up.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL

@@ -21,8 +21,9 @@ SELECT id::text AS id, type, occurred_at_ms, customer, correlation_id, source,
 FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
-# `had` finds events that were accepted with a delivery to the destination: the ids of such deliveries are
-# a range. The NOT EXISTS finds later deliveries of the events, such as replays.
+# An event is missing if it has no delivery to the destination. `had` has the events that were accepted
+# with one: the ids of the deliveries of consecutive events are a range. The NOT EXISTS leaves out events
+# that got one later, such as a replay.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d
