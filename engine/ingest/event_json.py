@@ -299,11 +299,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 
 
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
-    """Raise Refusal if a body, which msgspec has decoded, has a key twice or too much depth.
-
-    As in `_plain`, too many quotes outside payload, metadata and attachments show a key that is given
-    twice.
-    """
+    """Raise Refusal if a body, which msgspec has decoded, has a key twice or too much depth. As in
+    `_plain`, too many quotes outside payload, metadata and attachments show a repeated key."""
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
     found = quotes(body) - quotes(payload)
