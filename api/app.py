@@ -125,12 +125,12 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
     method = scope["method"].encode()  # as it came: `get` is not the same method as GET
     path = quote(scope["path"], safe="/*").encode()
     fields = list(scope["headers"])
-    met = heads.meet(method, path, scope["query_string"], fields, request_id)
-    if not isinstance(met, DirectAnswer):
-        state |= {} if met is None else {ENTRY: met}
+    judged = heads.judge(method, path, scope["query_string"], fields, request_id)
+    if not isinstance(judged, DirectAnswer):
+        state |= {} if judged is None else {ENTRY: judged}
         return None
-    headers = {name.decode().title(): value.decode("latin-1") for name, value in met.headers}
-    return Response(met.body, met.status, headers)
+    headers = {name.decode().title(): value.decode("latin-1") for name, value in judged.headers}
+    return Response(judged.body, judged.status, headers)
 
 
 def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:

@@ -55,7 +55,7 @@ class Heads:
         self._allowed = allowed_by_rule(routes)
         self._every = allowed_of_server(self._allowed)
 
-    def meet(
+    def judge(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> DirectAnswer | Entry | None:
         """Return the door's answer to a request, or the admitted `Entry` with which the request goes to

@@ -66,7 +66,7 @@ class Audience(Struct, frozen=True):
         return self.account is None and self.customer is None and self.destination is None
 
 
-class Sights(Protocol):
+class LiveReads(Protocol):
     """The sources of a channel's messages, except the outcomes of deliveries."""
 
     def find(self, destination: str) -> Destination | None:
@@ -94,12 +94,12 @@ class Sights(Protocol):
 class LiveChannel:
     """The messages for one audience."""
 
-    def __init__(self, audience: Audience, feed: Feed, sights: Sights) -> None:
+    def __init__(self, audience: Audience, feed: Feed, reads: LiveReads) -> None:
         self.audience = audience
         self.wanted: Counter[Topic] = Counter()  # number of listeners
         self.messages: deque[Message] = deque(maxlen=KEPT)
         self.number = 0  # of the last message
-        self._sights = sights
+        self._reads = reads
         self.window = feed.open(audience.environment, None if audience.everything else self._passes)
         self.news = trio.Event()  # set when there are messages or the streams end, then replaced
         self._at = self._slow_at = trio.current_time()
@@ -110,7 +110,7 @@ class LiveChannel:
         self._sent: dict[Topic | str, Any] = {}  # the values sent last
 
     def _passes(self, delivery: Delivery) -> bool:
-        return self.audience.sees(self._sights.find(delivery.destination))
+        return self.audience.sees(self._reads.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
         """Add a listener. Topics that send only changes send everything to all listeners once more."""
@@ -149,7 +149,7 @@ class LiveChannel:
 
     async def _slow(self) -> None:
         if self.wanted["throughput"]:
-            self._say("throughput", self._sights.throughput(self.audience.environment))
+            self._say("throughput", self._reads.throughput(self.audience.environment))
         if self.wanted["health"]:
             await self._say_health(await self._busiest())
         if self._dead:
@@ -157,26 +157,26 @@ class LiveChannel:
             self._say("dlq", {"items": dead, "omitted": len(self._dead) - len(dead)})
             self._dead = Counter()
         if self.wanted["replays"]:
-            jobs = await self._sights.replays(self.audience)
+            jobs = await self._reads.replays(self.audience)
             if jobs != self._sent.get("replays"):
                 self._sent["replays"] = jobs
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
         """Other tasks run during the search."""
-        audience, sights = self.audience, self._sights
+        audience, reads = self.audience, self._reads
         if audience.destination is not None:
             return [audience.destination]
         busiest: list[tuple[int, str]] = []
-        walk = self._walk or sights.known(audience.environment)
+        walk = self._walk or reads.known(audience.environment)
         next_part = list(islice(walk, LOOKED_AT))
         self._walk = walk if len(next_part) == LOOKED_AT else None
-        known = list(dict.fromkeys([*filter(sights.work, self._busy_before), *next_part]))
+        known = list(dict.fromkeys([*filter(reads.work, self._busy_before), *next_part]))
         for start in range(0, len(known), AT_ONCE):
             seen = (
-                (sights.work(each), each)
+                (reads.work(each), each)
                 for each in known[start : start + AT_ONCE]
-                if audience.everything or audience.sees(sights.find(each))
+                if audience.everything or audience.sees(reads.find(each))
             )
             busiest = nlargest(BUSIEST, chain(busiest, seen))
             await trio.lowlevel.checkpoint()
@@ -190,10 +190,10 @@ class LiveChannel:
         for start in range(0, len(busiest), PART):
             part = []
             for each in busiest[start : start + PART]:
-                destination = self._sights.find(each)
+                destination = self._reads.find(each)
                 if destination is None or not self.audience.sees(destination):
                     continue
-                report, view = await self._sights.health(destination, whole=whole)
+                report, view = await self._reads.health(destination, whole=whole)
                 present[each] = _gist(report)
                 if before.get(each) != present[each]:
                     if not self.audience.reveals:
@@ -231,13 +231,13 @@ class Live:
         self,
         workspace: str,
         audience: Audience,
-        sights: Sights,
+        reads: LiveReads,
         topics: Iterable[Topic],
         ended: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
         """Yield one listener's stream. Raises Refusal 503 if the workspace has too many listeners."""
         pause_s = TICK_S if "deliveries" in topics else SLOW_S
-        with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
+        with self._place(workspace), self._listening(audience, reads, set(topics)) as channel:
             heard, said_at = channel.number, trio.current_time()
             yield b"retry: 3000\n\n"
             while True:
@@ -273,11 +273,11 @@ class Live:
 
     @contextmanager
     def _listening(
-        self, audience: Audience, sights: Sights, topics: set[Topic]
+        self, audience: Audience, reads: LiveReads, topics: set[Topic]
     ) -> Iterator[LiveChannel]:
         channel = self._channels.get(audience)
         if channel is None:
-            channel = self._channels[audience] = LiveChannel(audience, self._feed, sights)
+            channel = self._channels[audience] = LiveChannel(audience, self._feed, reads)
         channel.join(topics)
         try:
             yield channel

@@ -22,7 +22,7 @@ from engine.settings import Settings
 
 # The limit on a workspace's waiting requests with keys, and the same for its customers together. One
 # client opens about 100: on an HTTP/2 connection to the door, or in a pool of HTTP/1.1 connections.
-LINE = 128
+QUEUED = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
 # After a request, its place rests: no request can use the place for as long as the request took, times
@@ -30,7 +30,7 @@ RETRY_AFTER_S = 1
 # average, on however many connections. A request counts as at most this many seconds long: longer
 # requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
-LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
+QUEUED_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
 # The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
 # client waits.
 MOST_REST_S = 1.0
@@ -70,7 +70,7 @@ class _Waiter:
         self.rested_at: float | None = None  # the end of the rest of its place
 
 
-class _WorkspaceLine:
+class _WorkspaceQueue:
     __slots__ = (
         "_most",
         "_together",
@@ -119,7 +119,7 @@ class WorkspaceShare:
         self,
         kind: str,
         at_once: int,
-        line: int = LINE,
+        queued: int = QUEUED,
         wait_s: float = WAIT_S,
         *,
         rests: bool = True,
@@ -129,9 +129,9 @@ class WorkspaceShare:
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
-        self._most = at_once + line
+        self._most = at_once + queued
         self._wait_s = wait_s
-        self._lines: dict[str, _WorkspaceLine] = {}
+        self._queues: dict[str, _WorkspaceQueue] = {}
         self._refused = 0
 
     @asynccontextmanager
@@ -139,52 +139,52 @@ class WorkspaceShare:
         """Hold a place, in the order of a caller's requests. Raises Refusal 503 before the block, if too
         many requests wait or this one has waited too long. `caller` is the account of a customer, for an
         embed session."""
-        line = self._lines.get(workspace)
-        if line is None:
-            line = self._lines[workspace] = _WorkspaceLine(self._at_once)
-        if not self._has_room(line, caller):
-            raise self._refusal(line, workspace)
-        line.users.add(caller)
+        queue = self._queues.get(workspace)
+        if queue is None:
+            queue = self._queues[workspace] = _WorkspaceQueue(self._at_once)
+        if not self._has_room(queue, caller):
+            raise self._refusal(queue, workspace)
+        queue.users.add(caller)
         try:
             with trio.move_on_after(self._wait_s) as patience:
-                await self._take(line, caller)
+                await self._take(queue, caller)
             if patience.cancelled_caught:
-                raise self._refusal(line, workspace)
+                raise self._refusal(queue, workspace)
             began = trio.current_time()
             try:
                 yield
             finally:
                 ended = trio.current_time()
                 rest = min(min(ended - began, COUNTED_S) * (self._at_once - 1), MOST_REST_S)
-                line.give_back(caller, ended + rest if self._rests else ended)
+                queue.give_back(caller, ended + rest if self._rests else ended)
         finally:
-            line.users.remove(caller)
-            if not line.users.total:
-                del self._lines[workspace]
+            queue.users.remove(caller)
+            if not queue.users.total:
+                del self._queues[workspace]
 
-    def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
+    def _has_room(self, queue: _WorkspaceQueue, caller: str) -> bool:
         """Keys and customers are counted separately, so that customers cannot use up the queue of the
         keys."""
-        keys = line.users.of(KEYS)
+        keys = queue.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
-        return line.users.total - keys < self._most and line.users.of(caller) < LINE_CUSTOMER
+        return queue.users.total - keys < self._most and queue.users.of(caller) < QUEUED_CUSTOMER
 
     @staticmethod
-    async def _take(line: _WorkspaceLine, caller: str) -> None:
-        if line.rested_at and caller not in line.waiting and line.may_work(caller):
-            at = line.take(caller)
+    async def _take(queue: _WorkspaceQueue, caller: str) -> None:
+        if queue.rested_at and caller not in queue.waiting and queue.may_work(caller):
+            at = queue.take(caller)
             await trio.lowlevel.cancel_shielded_checkpoint()
         else:
             waiter = _Waiter()
-            line.waiting.put(caller, waiter)
+            queue.waiting.put(caller, waiter)
             try:
                 await waiter.given.wait()
             except trio.Cancelled:
                 if waiter.rested_at is None:
-                    line.waiting.leave(caller, waiter)
+                    queue.waiting.leave(caller, waiter)
                 else:
-                    line.give_back(caller, waiter.rested_at)
+                    queue.give_back(caller, waiter.rested_at)
                 raise
             assert waiter.rested_at is not None
             at = waiter.rested_at
@@ -192,23 +192,23 @@ class WorkspaceShare:
             try:
                 await trio.sleep_until(at)
             except trio.Cancelled:
-                line.give_back(caller, at)
+                queue.give_back(caller, at)
                 raise
 
     def statistics(self) -> ShareStatistics:
-        lines = self._lines.values()
-        at_work = sum(line.at_work.total for line in lines)
+        queues = self._queues.values()
+        at_work = sum(queue.at_work.total for queue in queues)
         return ShareStatistics(
-            workspaces=len(lines),
+            workspaces=len(queues),
             at_work=at_work,
-            waiting=sum(line.users.total for line in lines) - at_work,
+            waiting=sum(queue.users.total for queue in queues) - at_work,
             refused=self._refused,
         )
 
-    def _refusal(self, line: _WorkspaceLine, workspace: str) -> Refusal:
+    def _refusal(self, queue: _WorkspaceQueue, workspace: str) -> Refusal:
         self._refused += 1
-        if not line.refusal_logged:
-            line.refusal_logged = True
+        if not queue.refusal_logged:
+            queue.refusal_logged = True
             log.warning("api.share_used_up", share=self._kind, workspace=workspace)
         message = f"too many requests of the workspace at once ({self._at_once} can run): try again"
         return Refusal("overloaded", message, retry_after_s=RETRY_AFTER_S)

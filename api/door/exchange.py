@@ -181,10 +181,10 @@ class Exchange:
             if ingestion.admission.credential_of(head.index.get(b"authorization")) is None:
                 ingestion.judge(PATHS[head.path], head.query, head.index, None)  # refuses
             return None
-        met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
-        if isinstance(met, DirectAnswer):
-            return met
-        self.entry = met
+        judged = heads.judge(head.method, head.path, head.query, head.fields, self.request_id)
+        if isinstance(judged, DirectAnswer):
+            return judged
+        self.entry = judged
         return None
 
     async def run(self, app: Any, scope: Message) -> Exception | None:

@@ -190,12 +190,12 @@ class StreamRequest(StreamAnswering):
         if part == UNKNOWN:
             self._lane.know(False)
         elif part is None and heads is not None:
-            met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
-            self._lane.know(isinstance(met, Entry) and met.admission is not None)
-            if isinstance(met, DirectAnswer):
-                self.tell(met)
+            judged = heads.judge(head.method, head.path, head.query, head.fields, self.request_id)
+            self._lane.know(isinstance(judged, Entry) and judged.admission is not None)
+            if isinstance(judged, DirectAnswer):
+                self.tell(judged)
                 return
-            entry = met
+            entry = judged
         self._progress = Progress(self._lane.limits)
         exchange = self._exchange = StreamExchange(self, head, self.request_id, entry)
         exchange.part = part

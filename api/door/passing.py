@@ -69,12 +69,12 @@ class Passing(Answering):
         if part == UNKNOWN:
             self._know(False)
         elif part is None and heads is not None:
-            met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
-            self._know(isinstance(met, Entry) and met.admission is not None)
-            if isinstance(met, DirectAnswer):
-                self._tell(head, met)
+            judged = heads.judge(head.method, head.path, head.query, head.fields, self._request_id)
+            self._know(isinstance(judged, Entry) and judged.admission is not None)
+            if isinstance(judged, DirectAnswer):
+                self._tell(head, judged)
                 return
-            entry = met
+            entry = judged
         self._progress = Progress(self._limits)
         self._state = PASSED
         exchange = self._exchange = Exchange(self, head, self._request_id, entry)

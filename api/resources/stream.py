@@ -48,7 +48,7 @@ class EventStream(RootModel[bytes]):
     """Server-sent events, until the credential or the server ends."""
 
 
-class LiveSights:
+class ServiceReads:
     """The services that channels read."""
 
     def __init__(self, services: Services) -> None:
@@ -138,7 +138,7 @@ async def stream(call: Call) -> Answer:
         return not services.models.has_key(credential.key_id)
 
     chunks = services.live.follow(
-        credential.workspace, audience, LiveSights(services), topics, ended
+        credential.workspace, audience, ServiceReads(services), topics, ended
     )
     first = await anext(chunks)  # a refusal is an error answer, not a broken stream
     return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))

@@ -22,7 +22,7 @@ from api.resources.health import ages_in_store, health_view
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import DestinationHealth
 from api.shapes.observability import DestinationSummary, HourCounts
-from engine.actors.survey import Survey, standing_of
+from engine.actors.survey import Survey, entry_of
 from engine.core.destination import Destination
 from engine.core.health import HealthState
 from engine.core.vocabulary import DeliveryTrouble, Environment
@@ -88,7 +88,7 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
     """Return a sort key. It ends with the id, so no two keys are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
-    standing = standing_of(each, survey)
+    standing = entry_of(each, survey)
     if sort == "pending":
         return -standing.pending, 0, each.id
     if sort == "age":
@@ -107,7 +107,7 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
         return (
             (part is None or part in each.name.casefold())
             and (customers is None or each.customer in customers)
-            and (states is None or standing_of(each, survey).state.name in states)
+            and (states is None or entry_of(each, survey).state.name in states)
         )
 
     return passes

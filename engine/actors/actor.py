@@ -304,7 +304,7 @@ class DestinationActor:
 
     def _succeed(self, now: float) -> DestinationMachine | None:
         if self.state.is_restarting:
-            self._settle_estate(now)
+            self._settle_after_crash(now)
             return None
         beginning, self._beginning = self._beginning, None
         if beginning is None:
@@ -358,7 +358,7 @@ class DestinationActor:
         self._context.attempts.leave(self)
         self._share.report_all(self._mailbox, self.machine)
 
-    def _settle_estate(self, now: float) -> None:
+    def _settle_after_crash(self, now: float) -> None:
         """After a crash, let a temporary state machine settle late outcomes, and quarantine deliveries
         that crashed the actor."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:

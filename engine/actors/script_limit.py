@@ -36,13 +36,13 @@ class ScriptLimit:
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
-    def came(self, workspace: str) -> None:
+    def entered(self, workspace: str) -> None:
         """Count an attempt that waits for its script."""
         count = self._counts[workspace] = self._counts.get(workspace, 0) + 1
         if count >= self._most:
             self._full.add(workspace)
 
-    def went(self, workspace: str) -> None:
+    def left(self, workspace: str) -> None:
         """Count an attempt whose script has run, or never will."""
         count = self._counts[workspace] - 1
         if count:
@@ -75,7 +75,7 @@ class ScriptLimit:
 
     def _wake(self, workspace: str, count: int) -> None:
         """Wake WOKEN actors of a workspace that wait to begin attempts. If `count`, the number of its
-        attempts that wait for a script, is 0, wake all of them: no later call of `went` would do so."""
+        attempts that wait for a script, is 0, wake all of them: no later call of `left` would do so."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -17,7 +17,7 @@ FRESH_S = 1.0  # a survey younger than this is shared
 AT_ONCE = 50  # destinations between two checkpoints: each takes some 20 us
 
 
-class Standing(Struct, frozen=True, gc=False):
+class SurveyEntry(Struct, frozen=True, gc=False):
     """The state of one destination."""
 
     state: HealthState
@@ -28,15 +28,15 @@ class Standing(Struct, frozen=True, gc=False):
     oldest_s: float | None = None  # age of the oldest; None if some wait only in the store
 
 
-IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
-DISABLED = Standing(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
+IDLE = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
+DISABLED = SurveyEntry(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
 # The states of destinations that are in trouble, but have nothing to send and therefore no actor.
-FAILING = Standing(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
-UNRECOVERED = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
-Survey = Mapping[str, Standing]
+FAILING = SurveyEntry(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
+UNRECOVERED = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
+Survey = Mapping[str, SurveyEntry]
 
 
-def standing_of(destination: Destination, survey: Survey) -> Standing:
+def entry_of(destination: Destination, survey: Survey) -> SurveyEntry:
     """Return the state of a destination. A destination that is not in `survey` has nothing to send. A
     DISABLED destination without an actor is not in trouble."""
     active = destination.status is DestinationStatus.ACTIVE
@@ -72,7 +72,7 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the states of the destinations with work or in trouble. `standing_of` knows the states
+        """Return the states of the destinations with work or in trouble. `entry_of` knows the states
         of all others."""
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
@@ -96,7 +96,7 @@ class Surveys:
             async for destination in in_slices(self._directory.known(environment), AT_ONCE):
                 report = self._directory.health(destination)
                 if (known := report.health) is not None:
-                    survey[destination] = Standing(
+                    survey[destination] = SurveyEntry(
                         known.state,
                         known.circuit,
                         report.pending,

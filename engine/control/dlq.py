@@ -200,11 +200,11 @@ class DeadLetterCommands:
                 most = MOST if bound.most is None else min(bound.most, MOST)
                 until = start + WITHIN_S
                 while done < most and self._now() < until:
-                    stretch = await self._queue.dead(
+                    span = await self._queue.dead(
                         environment, which, after, min(bound.chunk, most - done)
                     )
-                    matched += stretch.matched
-                    dead = stretch.found
+                    matched += span.matched
+                    dead = span.found
                     while dead:
                         began = self._now()
                         try:
@@ -216,7 +216,7 @@ class DeadLetterCommands:
                         await trio.sleep(
                             max(min(now - began, LONGEST_REST_S), start + bound.lasts_s(done) - now)
                         )
-                    after = stretch.through
+                    after = span.through
                     if after is None:
                         return Bulk(matched, done, 0)
                 remaining, _ = await self._counted(environment, which, after)
@@ -233,11 +233,11 @@ class DeadLetterCommands:
         total = 0
         until = self._now() + COUNT_WITHIN_S
         while self._now() < until:
-            stretch = await self._queue.count(environment, which, after)
-            total += stretch.matched
-            if stretch.through is None:
+            span = await self._queue.count(environment, which, after)
+            total += span.matched
+            if span.through is None:
                 return total, True
-            after = stretch.through
+            after = span.through
         return total, False
 
     async def _entered(self, entry: RequeueEntry | DiscardEntry) -> None:

@@ -118,11 +118,11 @@ class Backlog:
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
-            self._loaded_stretch(
+            self._loaded_range(
                 outstanding, outstanding.group, deliveries, through, skipped, now, end
             )
 
-    def _loaded_stretch(
+    def _loaded_range(
         self,
         outstanding: Outstanding,
         group: int,

@@ -65,15 +65,15 @@ class DestinationMachine:
         self.resume = self._throttle.resume  # a message: an operator lifts the destination's hold
         self.failing, self.circuit = self._throttle.failing, self._throttle.circuit
         self._counters = Counters(kept.counters if kept is not None else None)
-        ways = self.in_flight, self.uncommitted
+        unsettled = self.in_flight, self.uncommitted
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
-        self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
+        self._backlog = Backlog(limits, config.ordering, *unsettled, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         self.window = self._backlog.window
         self.fast_path = FastPath(self._backlog, self._counters, self.in_flight)
-        self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
+        self._discarder = Discarder(self._backlog, *unsettled, self._end_unsent)
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
-        self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
+        self._orders = Orders(self._backlog, *unsettled, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight with an older version: which one
         self._disable_asked = False

@@ -18,7 +18,7 @@ class IntakeQueue:
     def __init__(self, most_weight: int, most_size: int) -> None:
         self._most_weight = most_weight
         self._most_size = most_size
-        self._lines: FairQueue[int, Submission] = FairQueue()
+        self._queue: FairQueue[int, Submission] = FairQueue()
         self._of: dict[int, tuple[int, int]] = {}  # weight and size
         self.events = self.weight = self.size = 0
 
@@ -39,7 +39,7 @@ class IntakeQueue:
         environment, weight, size = submission.environment, submission.weight, submission.size
         own_weight, own_size = self._of.get(environment, _NOTHING)
         self._of[environment] = own_weight + weight, own_size + size
-        self._lines.put(environment, submission)
+        self._queue.put(environment, submission)
         self.events += len(submission.events)
         self.weight += weight
         self.size += size
@@ -65,19 +65,19 @@ class IntakeQueue:
         looks at no more than `most_events` environments, since thousands can have submissions after an
         outage of the database.
         """
-        lines = self._lines
+        queue = self._queue
         group: list[Submission] = []
         events = size = 0
-        free = (each for each in lines if each not in without) if without else iter(lines)
+        free = (each for each in queue if each not in without) if without else iter(queue)
         turn = list(islice(free, most_events))
         while turn and events < most_events:
             going: list[int] = []
             for environment in turn:
-                first = lines.first(environment)
+                first = queue.first(environment)
                 more, larger = events + len(first.events), size + first.size
                 if group and (more > most_events or larger > most_size):
                     continue
-                group.append(lines.take_of(environment))
+                group.append(queue.take_of(environment))
                 events, size = more, larger
                 if self._left(environment, first):
                     going.append(environment)
@@ -88,13 +88,13 @@ class IntakeQueue:
     def clear(self) -> list[Submission]:
         self._of.clear()
         self.events = self.weight = self.size = 0
-        return self._lines.take_all()
+        return self._queue.take_all()
 
     def take_all(self, environments: Iterable[int]) -> list[Submission]:
         taken: list[Submission] = []
         for environment in environments:
-            for _ in range(self._lines.waiting(environment)):
-                taken.append(self._lines.take_of(environment))
+            for _ in range(self._queue.waiting(environment)):
+                taken.append(self._queue.take_of(environment))
                 self._left(environment, taken[-1])
         self._discount(taken)
         return taken

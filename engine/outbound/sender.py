@@ -150,7 +150,7 @@ class Preparation:
         if destination.transform is not None:
             self._held = MOST_MADE
             self._counted = True
-            self._stages.script_limit.came(destination.workspace)
+            self._stages.script_limit.entered(destination.workspace)
         elif destination.template is not None:
             self._held = len(self._body)
         else:
@@ -309,7 +309,7 @@ class Preparation:
     def _uncount(self) -> None:
         if self._counted:
             self._counted = False
-            self._stages.script_limit.went(self._transmission.destination.workspace)
+            self._stages.script_limit.left(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
         before, self._held = self._held, size

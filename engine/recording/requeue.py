@@ -49,7 +49,7 @@ class Requeued(Struct):
     alive: list[Delivery]
 
 
-class DeadStretch(Struct):
+class DeadRange(Struct):
     """A part of the dead-letter queue, oldest first.
 
     - `matched`: how many deliveries pass the filter.
@@ -67,13 +67,11 @@ class DeadLetterStore(Protocol):
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
-    ) -> DeadStretch:
+    ) -> DeadRange:
         """Return the first `limit` deliveries with ids above `after` that pass the filter. Nothing after
         the last of them is examined."""
 
-    async def count(
-        self, environment: int, which: DeliveryFilter, after: str | None
-    ) -> DeadStretch:
+    async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
         """Count deliveries with ids above `after`, in a bounded number of rows. The result's `found` is
         empty."""
 

@@ -15,7 +15,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Ordering, Repl
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
+from engine.replay.ports import Chunk, Reading, ReadRange, ReplayStore
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
@@ -24,7 +24,7 @@ from engine.replay.running_job import RunningJob
 PARKED = 256
 
 
-class Way(Struct, frozen=True):
+class NextStep(Struct, frozen=True):
     """The next step of a leg: it reads on in a parked lane, or (None) from the leg's cursor."""
 
     leg: Leg
@@ -32,11 +32,11 @@ class Way(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a `Stretch` that can be enqueued now. `blocked`: the lane that the rest waits
+    """The part of a `ReadRange` that can be enqueued now. `blocked`: the lane that the rest waits
     for. `parks`: as in `Chunk`.
     """
 
-    stretch: Stretch
+    span: ReadRange
     parks: dict[str, str]
     blocked: str | None = None
 
@@ -58,7 +58,7 @@ def room_at(
 
 def choose(
     running: RunningJob, leg: Leg, queued: QueuedReplays, now: float, *, keyed: bool
-) -> Way | None:
+) -> NextStep | None:
     """Choose the next step of a leg: in a parked lane that has room again, or from the leg's cursor. If
     both are possible, these steps alternate.
 
@@ -73,16 +73,16 @@ def choose(
         if not keyed or queued.lane_open(leg.destination, lane, now):
             if forward and not running.lane_first(leg):
                 break
-            return Way(leg, lane)
-    return Way(leg, None) if forward else None
+            return NextStep(leg, lane)
+    return NextStep(leg, None) if forward else None
 
 
-def fitting(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Fitting:
-    """Return the part of a stretch that has room in its lanes."""
+def fitting(span: ReadRange, leg: Leg, queued: QueuedReplays, now: float) -> Fitting:
+    """Return the part of a span that has room in its lanes."""
     kept: list[Delivery] = []
     parks: dict[str, str] = {}
     taken: dict[str, int] = {}
-    for each in stretch.originals:
+    for each in span.originals:
         lane = each.lane
         if lane is None:
             kept.append(each)
@@ -90,16 +90,16 @@ def fitting(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Fi
             continue
         elif queued.stuck(leg.destination, lane, now):
             if len(leg.parked) + len(parks) >= PARKED:
-                return _until(each, stretch, kept, parks)
+                return _until(each, span, kept, parks)
             parks[lane] = shifted(each.id, -1)
         else:
             if lane not in taken:
                 taken[lane] = queued.in_lane(leg.destination, lane)
             taken[lane] += 1
             if taken[lane] > LANE:
-                return _until(each, stretch, kept, parks)
+                return _until(each, span, kept, parks)
             kept.append(each)
-    return Fitting(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
+    return Fitting(ReadRange(kept, span.through, _lost(span, parks), span.end), parks)
 
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
@@ -111,18 +111,18 @@ def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
 
 
 def _until(
-    first: Delivery, stretch: Stretch, kept: list[Delivery], parks: dict[str, str]
+    first: Delivery, span: ReadRange, kept: list[Delivery], parks: dict[str, str]
 ) -> Fitting:
     through = shifted(first.id, -1)
-    lost = {key: lane for key, lane in _lost(stretch, parks).items() if key <= through}
-    return Fitting(Stretch(kept, through, lost, end=False), parks, first.lane)
+    lost = {key: lane for key, lane in _lost(span, parks).items() if key <= through}
+    return Fitting(ReadRange(kept, through, lost, end=False), parks, first.lane)
 
 
-def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return `stretch.lost` without the originals that later reads of the lanes in `parks` will find."""
+def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
+    """Return `span.lost` without the originals that later reads of the lanes in `parks` will find."""
     return {
         key: lane
-        for key, lane in stretch.lost.items()
+        for key, lane in span.lost.items()
         if lane is None or lane not in parks or key <= parks[lane]
     }
 
@@ -176,7 +176,7 @@ def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
 
 SAMPLES = 3
 SAMPLE_BYTES = 64 * 1024  # payload bytes of one read; the first payload is always read whole
-STRETCHES = 20  # read of one destination at most, to find a sample: some 0.1 s
+SAMPLE_READS = 20  # read of one destination at most, to find a sample: some 0.1 s
 
 
 class ReplaySamples:
@@ -196,9 +196,9 @@ class ReplaySamples:
         return [replay_of(each, self._identity.other(), job) for each in found]
 
     async def _of_leg(self, job: ReplayJob, leg: Leg, wanted: int) -> list[Delivery]:
-        for _ in range(STRETCHES):
-            stretch = await self._reading(job).read(job, leg, wanted, SAMPLE_BYTES)
-            if stretch.originals or stretch.end:
-                return stretch.originals
-            leg = structs.replace(leg, cursor=stretch.through)
+        for _ in range(SAMPLE_READS):
+            span = await self._reading(job).read(job, leg, wanted, SAMPLE_BYTES)
+            if span.originals or span.end:
+                return span.originals
+            leg = structs.replace(leg, cursor=span.through)
         return []

@@ -9,7 +9,7 @@ from collections import Counter
 
 from engine.core.records import Event
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
-from engine.replay.ports import ReplayStore, Routes, Stretch
+from engine.replay.ports import ReadRange, ReplayStore, Routes
 
 COUNTED_BYTES = 512 * 1024  # bytes of events whose filters one counting step evaluates
 EVERY = 1 << 30  # no limit on the number of events in a step: bytes and rows limit them
@@ -23,19 +23,19 @@ class MissingReads:
         self._routes = routes
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        found = await self._stretch(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
+        found = await self._span(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
         types = Counter(each.event.type for each in found.originals)
         return await self._store.tally(job, leg, found.through, types.total(), found.end, types)
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
+    ) -> ReadRange:
         if lane is None:
-            return await self._stretch(job, leg, leg.cursor, None, limit, max_bytes, None)
+            return await self._span(job, leg, leg.cursor, None, limit, max_bytes, None)
         until = shifted(leg.cursor, 1)
-        return await self._stretch(job, leg, leg.parked[lane], until, limit, max_bytes, lane)
+        return await self._span(job, leg, leg.parked[lane], until, limit, max_bytes, lane)
 
-    async def _stretch(
+    async def _span(
         self,
         job: ReplayJob,
         leg: Leg,
@@ -44,7 +44,7 @@ class MissingReads:
         limit: int,
         max_bytes: int,
         lane: str | None,
-    ) -> Stretch:
+    ) -> ReadRange:
         heads = await self._store.heads(job, after, until)
         wanted = await self._selected(job, leg, heads.events, lane)
         events: list[Event] = []
@@ -55,8 +55,8 @@ class MissingReads:
             )
         originals = await self._routes.chosen(leg.destination, events)
         if not whole:
-            return Stretch(originals, events[-1].id, {}, end=False)
-        return Stretch(originals, heads.through, {}, heads.end)
+            return ReadRange(originals, events[-1].id, {}, end=False)
+        return ReadRange(originals, heads.through, {}, heads.end)
 
     async def _selected(
         self, job: ReplayJob, leg: Leg, events: list[Event], lane: str | None

@@ -14,9 +14,9 @@ from engine.core.vocabulary import DestinationStatus, JobKind
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.ports import (
     Finder,
+    OrderRange,
     OrderState,
     OrderStep,
-    OrderStretch,
     ReplayActors,
     ReplayStore,
 )
@@ -72,7 +72,7 @@ class OrderGiver:
         limit = job.selection.limit
         left = OPEN if limit is None else limit - counted
         room = min(CHUNK, OPEN - len(open_), left)
-        found = OrderStretch([], leg.cursor, end=left <= 0)
+        found = OrderRange([], leg.cursor, end=left <= 0)
         if room > 0:
             found = await self._store.outstanding(job, leg, room)
         ordered = open_ + found.ids

@@ -79,7 +79,7 @@ class Meter:
         )
 
 
-class Rests:
+class Pauses:
     """Owner of the rests of jobs and environments."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class Named(Struct, frozen=True):
     destination_status: DestinationStatus
 
 
-class Stretch(Struct):
+class ReadRange(Struct):
     """Consecutive originals (deliveries to replay) of a leg, in order of id, with their events.
 
     `through`: the last id that the read examined. `lost`: the originals whose event is gone, each id with
@@ -51,7 +51,7 @@ class Stretch(Struct):
 
 class EventHeads(Struct):
     """Consecutive events of an environment, in order of id and without their content. Events that cannot
-    be sent are left out. `through` and `end`: as in `Stretch`.
+    be sent are left out. `through` and `end`: as in `ReadRange`.
     """
 
     events: list[Event]
@@ -79,7 +79,7 @@ class Chunk(Struct):
     parks: dict[str, str] = field(default_factory=dict)
 
 
-class OrderStretch(Struct):
+class OrderRange(Struct):
     """Consecutive waiting deliveries of a destination that the job selects. `through`: the cursor for the
     next read, whose form only the store knows. `end`: no more deliveries wait."""
 
@@ -167,7 +167,7 @@ class Reading(Protocol):
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
+    ) -> ReadRange:
         """Read at most `limit` originals and about `max_bytes` of payload, from the leg's cursor on and
         without parked lanes. With `lane`, read this parked lane alone: from its id in `leg.parked` to the
         leg's cursor."""
@@ -261,7 +261,7 @@ class ReplayStore(Reading, Protocol):
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor and park lanes, without writing deliveries."""
 
-    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
         """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
         on.
 

@@ -30,11 +30,11 @@ from engine.ports import (
     TooSlowError,
 )
 from engine.recording.group import SettledReplays
-from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of, room_at
+from engine.replay.admission import ChunkEntry, NextStep, choose, fitting, replay_of, room_at
 from engine.replay.job import ReplayJob
 from engine.replay.missing import MissingReads
 from engine.replay.ordering import OrderGiver
-from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
+from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Pauses, allowed, paced_until
 from engine.replay.ports import Chunk, Finder, Reading, ReplayActors, ReplayStore, Routes
 from engine.replay.queued import LANE, QueuedReplays, withdraw
 from engine.replay.running_job import RunningJob, in_turn
@@ -86,7 +86,7 @@ class ReplayRunner:
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
         self.jobs: dict[str, RunningJob] = {}
-        self._rests = Rests()
+        self._pauses = Pauses()
         self._queued = QueuedReplays()
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
         self._settled = settled
@@ -145,13 +145,13 @@ class ReplayRunner:
             del self.jobs[gone]
             self._hear()
             withdraw(gone, self._queued, self._actors)
-        self._rests.keep(found)
+        self._pauses.keep(found)
         legs: Counter[int] = Counter()
         for running in self.jobs.values():
             legs[running.job.environment] += running.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
-            if self._rests.job_rests(job.id, trio.current_time()):
+            if self._pauses.job_rests(job.id, trio.current_time()):
                 continue
             present = self.jobs.get(job.id)
             if present is None:
@@ -195,22 +195,22 @@ class ReplayRunner:
             await trio.lowlevel.checkpoint()  # a job with nothing to do awaits nothing
             self._hear()
             job, began = running.job, trio.current_time()
-            if running.lost or self._rests.environment_rests(job.environment, at):
+            if running.lost or self._pauses.environment_rests(job.environment, at):
                 continue
             try:
                 worked = await self._step(running) or worked
-                self._rests.stepped(job.id)
+                self._pauses.stepped(job.id)
             except (ContentionError, OwnershipLostError):
                 raise
             except TooSlowError as error:
                 log.warning("replay.step_cancelled", job=job.id, cause=str(error))
                 running.lost = True
-                if self._rests.gave_up(job.id, trio.current_time()):
+                if self._pauses.gave_up(job.id, trio.current_time()):
                     await self._give_up(running, TOO_SLOW)
             except StoreAwayError as error:  # the job is read from the store again
                 log.warning("replay.database_away", job=job.id, cause=str(error))
                 running.lost = True
-                self._rests.away(job.id, trio.current_time())
+                self._pauses.away(job.id, trio.current_time())
             except StoreError as error:  # a refusal of the database concerns this job alone
                 log.warning("replay.refused", job=job.id, cause=str(error))
                 await self._give_up(running, REFUSED)
@@ -223,7 +223,7 @@ class ReplayRunner:
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
         if any(each.job.environment != job.environment for each in self.jobs.values()):
-            self._rests.took(job.environment, took_s, trio.current_time())
+            self._pauses.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
             self.jobs[job.id] = self.jobs.pop(job.id)
 
@@ -322,9 +322,11 @@ class ReplayRunner:
             if not room:
                 continue
             keyed = destination.ordering is Ordering.KEY
-            way = choose(running, leg, self._queued, trio.current_time(), keyed=keyed)
-            if way is not None:
-                return await self._enqueue(running, way, min(room, quota), now_ms, keyed=keyed)
+            next_step = choose(running, leg, self._queued, trio.current_time(), keyed=keyed)
+            if next_step is not None:
+                return await self._enqueue(
+                    running, next_step, min(room, quota), now_ms, keyed=keyed
+                )
         return False
 
     def _beside_live(self) -> bool:
@@ -334,24 +336,24 @@ class ReplayRunner:
         return trio.current_time() < self._live_until
 
     async def _enqueue(
-        self, running: RunningJob, way: Way, limit: int, now_ms: int, *, keyed: bool
+        self, running: RunningJob, next_step: NextStep, limit: int, now_ms: int, *, keyed: bool
     ) -> bool:
-        job, leg, parks = running.job, way.leg, {}
-        if keyed and way.lane is not None:
-            limit = min(limit, LANE - self._queued.in_lane(leg.destination, way.lane))
-        stretch = await self.reading(job).read(job, leg, limit, CHUNK_BYTES, way.lane)
-        if keyed and way.lane is None:
-            passed = fitting(stretch, leg, self._queued, trio.current_time())
-            stretch, parks = passed.stretch, passed.parks
+        job, leg, parks = running.job, next_step.leg, {}
+        if keyed and next_step.lane is not None:
+            limit = min(limit, LANE - self._queued.in_lane(leg.destination, next_step.lane))
+        span = await self.reading(job).read(job, leg, limit, CHUNK_BYTES, next_step.lane)
+        if keyed and next_step.lane is None:
+            passed = fitting(span, leg, self._queued, trio.current_time())
+            span, parks = passed.span, passed.parks
             if passed.blocked is not None:
                 running.blocked[leg.destination] = passed.blocked
-                if not stretch.originals and not parks:
+                if not span.originals and not parks:
                     return True  # other legs can continue
-        replays = [replay_of(each, self._identity.other(), job) for each in stretch.originals]
+        replays = [replay_of(each, self._identity.other(), job) for each in span.originals]
         until_ms = paced_until(job.rate_per_second, job.paced_until_ms, now_ms, len(replays))
         chunk = Chunk(
-            job.environment, job.id, leg.destination, leg.step, stretch.through, stretch.end,
-            len(stretch.lost), until_ms, replays, way.lane, parks,
+            job.environment, job.id, leg.destination, leg.step, span.through, span.end,
+            len(span.lost), until_ms, replays, next_step.lane, parks,
         )  # fmt: skip
         if not replays:
             running.lost = not await self._store.pass_over(chunk)

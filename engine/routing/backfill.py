@@ -23,11 +23,11 @@ class DestinationRoutes:
         """Return the events that match a rule of the destination, without regard to filters."""
 
         def work(pause: Callable[[], None]) -> list[Event]:
-            steps, ways = Steps(pause), _Ways(self._router, destination, pause)
+            steps, routes = Steps(pause), _Routes(self._router, destination, pause)
             found = []
             for event in events:
                 steps.spend(EVENT_STEPS)
-                if ways.of(event) is not None:
+                if routes.of(event) is not None:
                     found.append(event)
             return found
 
@@ -39,36 +39,36 @@ class DestinationRoutes:
     def _chosen(
         self, destination: str, events: Sequence[Event], pause: Callable[[], None]
     ) -> list[Delivery]:
-        steps, ways = Steps(pause), _Ways(self._router, destination, pause)
+        steps, routes = Steps(pause), _Routes(self._router, destination, pause)
         found = []
         for event in events:
             steps.spend(EVENT_STEPS)
-            choice = _choice(ways.of(event), event, pause)
+            choice = _choice(routes.of(event), event, pause)
             if choice is not None:
                 found.append(_delivery(event, choice))
         return found
 
 
-_Way = tuple[CompiledRoute, Choice | Candidate]
+_Found = tuple[CompiledRoute, Choice | Candidate]
 
 
-class _Ways:
+class _Routes:
     """The routes of events to one destination, looked up once for each type and customer."""
 
     def __init__(self, router: Router, destination: str, pause: Callable[[], None]) -> None:
         self._router = router
         self._destination = destination
         self._pause = pause
-        self._known: dict[tuple[str, str | None], _Way | None] = {}
+        self._known: dict[tuple[str, str | None], _Found | None] = {}
 
-    def of(self, event: Event) -> _Way | None:
+    def of(self, event: Event) -> _Found | None:
         key = (event.type, event.customer)
         if key not in self._known:
             route = self._router.route(event.environment, event.type, event.customer, self._pause)
-            self._known[key] = self._way(route)
+            self._known[key] = self._find(route)
         return self._known[key]
 
-    def _way(self, route: CompiledRoute) -> _Way | None:
+    def _find(self, route: CompiledRoute) -> _Found | None:
         if route.filters is None:
             for choice in route.plain:
                 if choice.destination.id == self._destination:
@@ -80,10 +80,10 @@ class _Ways:
         return None
 
 
-def _choice(way: _Way | None, event: Event, pause: Callable[[], None]) -> Choice | None:
-    if way is None:
+def _choice(chosen: _Found | None, event: Event, pause: Callable[[], None]) -> Choice | None:
+    if chosen is None:
         return None
-    route, found = way
+    route, found = chosen
     if isinstance(found, Choice):
         return found
     assert route.filters is not None

@@ -10,10 +10,10 @@ from typing import Any, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-EMPTY_KEPT = 16  # fewer empty lines among the turns are not worth a sweep
+EMPTY_KEPT = 16  # fewer empty queues among the turns are not worth a sweep
 
 
-class _Line(Protocol[T]):
+class _KeyQueue(Protocol[T]):
     key: Any
 
     def __len__(self) -> int: ...
@@ -26,7 +26,7 @@ class _Line(Protocol[T]):
     def remove(self, item: T, /) -> None: ...
 
 
-class _ItemsLine(deque[T]):
+class _ItemQueue(deque[T]):
     __slots__ = ("key",)
     key: Any
 
@@ -37,60 +37,60 @@ class FairQueue(Generic[K, T]):
     Iterating yields the keys that have items, starting with the key whose turn is next.
     """
 
-    __slots__ = ("_lines", "_turns", "count")
-    _new_line: Callable[[], _Line[T]] = _ItemsLine
+    __slots__ = ("_queues", "_turns", "count")
+    _new_queue: Callable[[], _KeyQueue[T]] = _ItemQueue
 
     def __init__(self) -> None:
-        # A line without items has no turn, with two exceptions: the line of the last key is kept, since
-        # that key is likely to come again; and a line whose last waiter left keeps its turn.
-        self._lines: dict[K, _Line[T]] = {}
-        self._turns: deque[_Line[T]] = deque()  # the line whose turn is next is first
+        # A queue without items has no turn, with two exceptions: the queue of the last key is kept, since
+        # that key is likely to come again; and a queue whose last waiter left keeps its turn.
+        self._queues: dict[K, _KeyQueue[T]] = {}
+        self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0
 
     def __len__(self) -> int:
         return self.count
 
     def __contains__(self, key: K) -> bool:
-        return self.count > 0 and key in self._lines
+        return self.count > 0 and key in self._queues
 
     def __iter__(self) -> Iterator[K]:
-        return (line.key for line in self._turns if line)
+        return (queue.key for queue in self._turns if queue)
 
     @property
     def keys(self) -> int:
-        return len(self._lines) if self.count else 0
+        return len(self._queues) if self.count else 0
 
     def waiting(self, key: K) -> int:
-        line = self._lines.get(key)
-        return 0 if line is None else len(line)
+        queue = self._queues.get(key)
+        return 0 if queue is None else len(queue)
 
     def put(self, key: K, item: T) -> None:
-        """Put an item last in its key's line. A key without items takes its turn after all others."""
-        line = self._lines.get(key)
-        if line is None:
-            line = self._begun(key)
-        line.append(item)
+        """Put an item last in its key's queue. A key without items takes its turn after all others."""
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._begun(key)
+        queue.append(item)
         self.count += 1
 
     def put_all(self, key: K, items: Collection[T]) -> None:
         if items:
-            line = self._lines.get(key)
-            if line is None:
-                line = self._begun(key)
-            line.extend(items)
+            queue = self._queues.get(key)
+            if queue is None:
+                queue = self._begun(key)
+            queue.extend(items)
             self.count += len(items)
 
     def put_back(self, key: K, item: T) -> None:
-        """Put an item first in its key's line. The turns of the keys do not change."""
-        line = self._lines.get(key)
-        if line is None:
-            line = self._begun(key)
-        line.appendleft(item)
+        """Put an item first in its key's queue. The turns of the keys do not change."""
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._begun(key)
+        queue.appendleft(item)
         self.count += 1
 
     def first(self, key: K) -> T:
         """Return a key's next item without taking it. The key must have items."""
-        return next(iter(self._lines[key]))
+        return next(iter(self._queues[key]))
 
     def turn(self, most: int) -> list[T]:
         """Take at most `most` items of the key whose turn it is. The key's next turn comes after all
@@ -100,10 +100,10 @@ class FairQueue(Generic[K, T]):
         turns = self._turns
         while not turns[0]:
             turns.popleft()
-        line = turns[0]
+        queue = turns[0]
         turns.rotate(-1)
-        pop = line.popleft
-        taken = [pop() for _ in range(min(most, len(line) - 1))]
+        pop = queue.popleft
+        taken = [pop() for _ in range(min(most, len(queue) - 1))]
         self.count -= len(taken)
         if len(taken) < most:
             taken.append(self._take(len(turns) - 1))
@@ -116,62 +116,62 @@ class FairQueue(Generic[K, T]):
             return None
         turns = self._turns
         if may is not None:
-            for place, line in enumerate(turns):
-                if line and may(line.key):
-                    return line.key, self._take(place)
+            for place, queue in enumerate(turns):
+                if queue and may(queue.key):
+                    return queue.key, self._take(place)
             return None
-        line = turns[0]
-        while not line:
+        queue = turns[0]
+        while not queue:
             turns.popleft()
-            line = turns[0]
+            queue = turns[0]
         if len(turns) > 1:
-            return line.key, self._take(0)
+            return queue.key, self._take(0)
         self.count -= 1
-        return line.key, line.popleft()
+        return queue.key, queue.popleft()
 
     def take_of(self, key: K) -> T:
         """Take the first item of a key that has items. Its next turn comes after all other keys."""
-        line, turns = self._lines[key], self._turns
-        if turns[-1] is line:
-            if len(line) > 1:
+        queue, turns = self._queues[key], self._turns
+        if turns[-1] is queue:
+            if len(queue) > 1:
                 self.count -= 1
-                return line.popleft()
+                return queue.popleft()
             return self._take(len(turns) - 1)
-        return self._take(next(place for place, each in enumerate(turns) if each is line))
+        return self._take(next(place for place, each in enumerate(turns) if each is queue))
 
     def take_all(self) -> list[T]:
-        items = [item for line in self._turns for item in line]
+        items = [item for queue in self._turns for item in queue]
         self.clear()
         return items
 
     def clear(self) -> None:
-        self._lines.clear()
+        self._queues.clear()
         self._turns.clear()
         self.count = 0
 
     def _take(self, place: int) -> T:
         turns = self._turns
-        line = turns[place]
-        item = line.popleft()
+        queue = turns[place]
+        item = queue.popleft()
         self.count -= 1
         del turns[place]
-        if line or not self.count:
-            turns.append(line)
+        if queue or not self.count:
+            turns.append(queue)
         else:
-            del self._lines[line.key]
+            del self._queues[queue.key]
         return item
 
-    def _begun(self, key: K) -> _Line[T]:
+    def _begun(self, key: K) -> _KeyQueue[T]:
         if not self.count:
             self.clear()
-        line = self._lines[key] = self._new_line()
-        line.key = key
-        self._turns.append(line)
-        return line
+        queue = self._queues[key] = self._new_queue()
+        queue.key = key
+        self._turns.append(queue)
+        return queue
 
 
-class _WaitersLine(OrderedDict[T, None]):
-    """A line from which any item can be removed in constant time."""
+class _WaiterQueue(OrderedDict[T, None]):
+    """A queue from which any item can be removed in constant time."""
 
     key: Any
 
@@ -193,31 +193,31 @@ class _WaitersLine(OrderedDict[T, None]):
 
 
 class FairWaiters(FairQueue[K, T]):
-    """The fair queue of waiters: a waiter is in a key's line at most once, and can leave any time."""
+    """The fair queue of waiters: a waiter is in a key's queue at most once, and can leave any time."""
 
     __slots__ = ()
-    _new_line: Callable[[], _Line[T]] = _WaitersLine
+    _new_queue: Callable[[], _KeyQueue[T]] = _WaiterQueue
 
     def add(self, key: K, waiter: T) -> bool:
-        """Put a waiter last in its key's line. A waiter that is in the line already keeps its place.
+        """Put a waiter last in its key's queue. A waiter that is in the queue already keeps its place.
         Returns whether the waiter was added."""
-        line = self._lines.get(key)
-        new = line is None or waiter not in line
+        queue = self._queues.get(key)
+        new = queue is None or waiter not in queue
         if new:
             self.put(key, waiter)
         return new
 
     def leave(self, key: K, waiter: T) -> bool:
-        """Remove a waiter from a key's line. Returns whether it was in the line."""
-        line = self._lines.get(key)
-        if line is None or waiter not in line:
+        """Remove a waiter from a key's queue. Returns whether it was in the queue."""
+        queue = self._queues.get(key)
+        if queue is None or waiter not in queue:
             return False
-        line.remove(waiter)
+        queue.remove(waiter)
         self.count -= 1
-        if not line and self.count:
-            del self._lines[key]
-            # Empty lines are removed from the turns only when they are many, so a call takes few steps
+        if not queue and self.count:
+            del self._queues[key]
+            # Empty queues are removed from the turns only when they are many, so a call takes few steps
             # on average.
-            if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
+            if len(self._turns) > 2 * len(self._queues) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True

@@ -122,7 +122,7 @@ class Reactor:
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
         self._gone = Registration(-1, _NOBODY, 0, self._poll)
-        self._dying: list[socket.socket] = []
+        self._dropped: list[socket.socket] = []
         self._on_error = on_error
         self._in_pass = False
         self.passes = 0
@@ -170,7 +170,7 @@ class Reactor:
         that no new socket gets its descriptor's number within the pass."""
         self.unregister(registration)
         if self._in_pass:
-            self._dying.append(sock)
+            self._dropped.append(sock)
         else:
             sock.close()
 
@@ -197,7 +197,7 @@ class Reactor:
                     batch = self._pass(batch, self._clock() + PASS_S)
                 finally:
                     self._in_pass = False
-                    self._bury()
+                    self._close_dropped()
                 self.passes += 1
                 # Then poll again: under load, a poll is cheaper than a wait.
                 await checkpoint()
@@ -259,13 +259,13 @@ class Reactor:
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 
-    def _bury(self) -> None:
-        for sock in self._dying:
+    def _close_dropped(self) -> None:
+        for sock in self._dropped:
             sock.close()
-        self._dying.clear()
+        self._dropped.clear()
 
     def shut(self) -> None:
         """Release the selector. Registered sockets belong to their handlers."""
-        self._bury()
+        self._close_dropped()
         for poll in self._polls:
             poll.close()

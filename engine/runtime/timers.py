@@ -31,7 +31,7 @@ class Timer:
         """Cancel the call. Harmless if it was made already."""
         if self.callback is not None:
             self.callback = None
-            self._timers.bury_one()
+            self._timers.drop_one()
 
 
 class Timers:
@@ -65,7 +65,7 @@ class Timers:
     def call_later(self, delay_s: float, callback: Callback) -> Timer:
         return self.call_at(trio.current_time() + delay_s, callback)
 
-    def bury_one(self) -> None:
+    def drop_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
         # A sweep comes only after cancellations of half the entries, so each cancellation costs a

@@ -21,7 +21,7 @@ _SINGLE = (
     "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
     "unevaluatedItems", "unevaluatedProperties", "contentSchema",
 )  # fmt: skip
-Way = tuple[str, ...]
+SchemaPath = tuple[str, ...]
 
 
 class Subschema:
@@ -30,7 +30,7 @@ class Subschema:
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
-    def __init__(self, schema: dict[str, Any] | bool, steps: Way, base: str) -> None:
+    def __init__(self, schema: dict[str, Any] | bool, steps: SchemaPath, base: str) -> None:
         self.schema = schema
         self.steps = steps
         self.base = base
@@ -47,7 +47,7 @@ class _Index:
         self.resources: dict[str, Subschema] = {}
         self.anchors: dict[tuple[str, str], Subschema] = {}
         self.dynamic: dict[str, list[Subschema]] = {}
-        self.by_steps: dict[Way, Subschema] = {}
+        self.by_steps: dict[SchemaPath, Subschema] = {}
         self.referring: list[Subschema] = []
 
 
@@ -97,8 +97,8 @@ def _open(place: Subschema, schema: dict[str, Any], steps: Steps) -> list[Subsch
 
     def part(keyword: str, name: str | int | None, value: Any) -> None:
         steps.spend(2 + len(place.steps) // 16)
-        way = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
-        inner = Subschema(value, way, place.base)
+        path = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
+        inner = Subschema(value, path, place.base)
         place.parts.setdefault(keyword, {})[name] = inner
         found.append(inner)
 

@@ -26,7 +26,9 @@ _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
 # Telegram's MarkdownV2
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
-STRETCH = 512  # characters escaped in one call: few calls for a long text, and a short last search
+PIECE_CHARACTERS = (
+    512  # characters escaped in one call: few calls for a long text, and a short last search
+)
 
 
 def _is_absent(value: object) -> bool:
@@ -207,8 +209,8 @@ def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> st
     if room < 0:
         return ""
     pieces: list[str] = []
-    for start in range(0, min(len(text), room), STRETCH):
-        piece = text[start : start + STRETCH]
+    for start in range(0, min(len(text), room), PIECE_CHARACTERS):
+        piece = text[start : start + PIECE_CHARACTERS]
         escaped = escape(piece)
         size = measure(escaped)
         if size > room:

@@ -68,7 +68,7 @@ class ExportQueue:
         self._many = threading.Event()
         self._closing = threading.Event()
         self._exported = self._failed = self._dropped = self._under_way = 0
-        self._reason = _LastWords()
+        self._reason = _ShutdownLogFilter()
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
     def put(self, span: EndedSpan) -> None:
@@ -181,7 +181,7 @@ class ExportQueue:
         self._under_way = 0
 
 
-class _LastWords(logging.Filter):
+class _ShutdownLogFilter(logging.Filter):
     """A filter of the library's log. It keeps the last message, and lets no message into the log."""
 
     words = "unknown"

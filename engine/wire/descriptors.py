@@ -47,7 +47,7 @@ class Descriptors:
         self._timers = timers
         self._idle = idle
         self._held = Tally()
-        self._lines: FairWaiters[str, DescriptorWaiter] = FairWaiters()
+        self._queue: FairWaiters[str, DescriptorWaiter] = FairWaiters()
         self._rest: Timer | None = None
         self._serving = False
 
@@ -57,7 +57,7 @@ class Descriptors:
 
     @property
     def waiting(self) -> int:
-        return len(self._lines)
+        return len(self._queue)
 
     @property
     def most(self) -> int:
@@ -65,27 +65,27 @@ class Descriptors:
 
     def wanted(self, workspace: str) -> bool:
         """Return True if a waiting `Race` could use the descriptor of a connection of this workspace."""
-        return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
+        return self._queue.count > 0 and (self.used >= self.limit or workspace in self._queue)
 
     def take(self, workspace: str) -> bool:
         """Take a descriptor if the workspace can have one now. Return False if it cannot, or if one of
         its races waits already."""
-        if workspace in self._lines or self._rest is not None:
+        if workspace in self._queue or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)
 
     def wait(self, waiting: DescriptorWaiter, workspace: str) -> None:
         """Queue for a descriptor."""
-        self._lines.add(workspace, waiting)
+        self._queue.add(workspace, waiting)
 
     def leave(self, waiting: DescriptorWaiter, workspace: str) -> None:
         """Leave the queue. Harmless if the race is not in it."""
-        self._lines.leave(workspace, waiting)
+        self._queue.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
         """Give a descriptor back."""
         self._held.remove(workspace)
-        if self._lines:
+        if self._queue:
             self._serve()
 
     def refused(self, workspace: str) -> None:
@@ -125,7 +125,7 @@ class Descriptors:
         self._serving = True
         try:
             while self._rest is None and (self.used < self.limit or len(self._idle)):
-                found = self._lines.take(self._may)
+                found = self._queue.take(self._may)
                 if found is None:
                     return
                 workspace, waiting = found

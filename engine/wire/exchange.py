@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.wire.deadlines import Line
+from engine.wire.deadlines import DeadlineQueue
 from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, judge, retry_after_s
 from engine.wire.origin import ReceiverOrigin
 from engine.wire.response import Response
@@ -36,9 +36,9 @@ class OutboundExchange:
     __slots__ = (
         "_done",
         "began",
+        "deadlines",
         "due",
         "holder",
-        "line",
         "origin",
         "replaced",
         "request",
@@ -68,7 +68,7 @@ class OutboundExchange:
         self.replaced = False  # its reused connection was dead, so it got another one
         self.timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.line: Line | None = None
+        self.deadlines: DeadlineQueue | None = None
 
     def judged(self, answer: Response, now: float) -> Outcome:
         """Return the outcome of a whole answer at `now`, an instant of trio's clock."""
@@ -109,8 +109,8 @@ class OutboundExchange:
     def report(self, outcome: Outcome) -> None:
         """Report the outcome and end."""
         done, self._done = self._done, None
-        if self.line is not None:
-            self.line.pop(self, None)
+        if self.deadlines is not None:
+            self.deadlines.pop(self, None)
         if done is not None:
             del self.holder  # breaks a reference cycle, which would wait for the collector
             done(outcome)
@@ -118,8 +118,8 @@ class OutboundExchange:
     def forget(self) -> None:
         """End without a report, when the client is shut down."""
         self._done = None
-        if self.line is not None:
-            self.line.pop(self, None)
+        if self.deadlines is not None:
+            self.deadlines.pop(self, None)
         self.holder.abandon(self)
 
     def expire(self) -> None:

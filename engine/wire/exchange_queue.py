@@ -118,7 +118,7 @@ class ExchangeQueue:
             self.wiring.idle.add(connection, now)
             if self._waiting:
                 self._next()
-            if origin.line is not None:
+            if origin.queue is not None:
                 origin.offer()
         else:
             connection.close()

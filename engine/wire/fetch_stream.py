@@ -19,7 +19,7 @@ from engine.wire.head import USER_AGENT, Headers, render_head
 from engine.wire.resolver import Resolution
 from engine.wire.response import HEAD_LIMIT, Response, broken
 from engine.wire.tls import TlsChannel
-from engine.wire.tunnel import way_to
+from engine.wire.tunnel import race_or_tunnel
 from engine.wire.wiring import Wiring
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class FetchStream:
     ) -> socket.socket:
         found = Found[socket.socket | WireError]()
         port, workspace = self._target.port, self._workspace
-        race = way_to(self._wiring, addresses, port, workspace, found.put, found.put)
+        race = race_or_tunnel(self._wiring, addresses, port, workspace, found.put, found.put)
         race.begin()
         try:
             with self._patience("while connecting"):

@@ -13,7 +13,7 @@ from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
-from engine.wire.tunnel import Tunnel, way_to
+from engine.wire.tunnel import Tunnel, race_or_tunnel
 
 if TYPE_CHECKING:
     from engine.wire.exchange import OutboundExchange
@@ -80,7 +80,7 @@ class Opening:
             self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
         else:
             wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace
-            self._race = way_to(wiring, resolution, port, workspace, self._won, self._fail)
+            self._race = race_or_tunnel(wiring, resolution, port, workspace, self._won, self._fail)
             if wiring.openings.take(workspace):
                 self.placed()
             else:

@@ -38,7 +38,7 @@ class Openings:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._held = Tally()
-        self._lines: FairWaiters[str, OpeningWaiter] = FairWaiters()
+        self._queue: FairWaiters[str, OpeningWaiter] = FairWaiters()
 
     @property
     def used(self) -> int:
@@ -46,29 +46,29 @@ class Openings:
 
     @property
     def waiting(self) -> int:
-        return len(self._lines)
+        return len(self._queue)
 
     def take(self, workspace: str) -> bool:
         """Take a place, if one is free for this workspace and none of its openings waits."""
-        if workspace in self._lines or not self._may(workspace):
+        if workspace in self._queue or not self._may(workspace):
             return False
         self._held.add(workspace)
         return True
 
     def wait(self, waiting: OpeningWaiter, workspace: str) -> None:
         """Queue for a place."""
-        self._lines.add(workspace, waiting)
+        self._queue.add(workspace, waiting)
 
     def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
         """Leave the queue. Harmless if the opening is not in it."""
-        self._lines.leave(workspace, waiting)
+        self._queue.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
         """Give back a place: the connection is open, or failed."""
         self._held.remove(workspace)
         # The limit is checked first: without a free place, `take` would examine all waiting workspaces.
-        while self._lines and self.used < self.limit:
-            found = self._lines.take(self._may)
+        while self._queue and self.used < self.limit:
+            found = self._queue.take(self._may)
             if found is None:
                 return
             self._held.add(found[0])
@@ -91,7 +91,7 @@ class Handshakes:
     def __init__(self, timers: Timers, elapsed: Callable[[], float] = time.perf_counter) -> None:
         self._timers = timers
         self._elapsed = elapsed
-        self._lines: FairWaiters[str, Shaking] = FairWaiters()
+        self._queue: FairWaiters[str, Shaking] = FairWaiters()
         self._timer: Timer | None = None
         self._at_it = False
         self._until = 0.0  # on trio's clock: the next step begins no earlier
@@ -99,21 +99,21 @@ class Handshakes:
 
     @property
     def waiting(self) -> int:
-        return len(self._lines)
+        return len(self._queue)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
         """Call `shake` once, later. Harmless if the connection is in the queue already."""
-        self._lines.add(workspace, shaking)
+        self._queue.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
-        """Leave the line. Harmless if the connection is not in it."""
-        self._lines.leave(workspace, shaking)
+        """Leave the queue. Harmless if the connection is not in it."""
+        self._queue.leave(workspace, shaking)
 
     def _turn(self) -> None:
         self._timer = None
-        found = self._lines.take()
+        found = self._queue.take()
         if found is None:
             return
         self._at_it = True
@@ -124,5 +124,5 @@ class Handshakes:
             self._at_it = False
             self.steps += 1
             self._until = trio.current_time() + (self._elapsed() - began) * REST
-            if self._lines:
+            if self._queue:
                 self._timer = self._timers.call_at(self._until, self._turn)

@@ -22,13 +22,13 @@ class Wanting(Protocol):
     origin to become idle."""
 
     def offered(self) -> None:
-        """Stop waiting in the origin's `line`, and use a connection that has become idle."""
+        """Stop waiting in the origin's `queue`, and use a connection that has become idle."""
 
 
 class ReceiverOrigin:
     """`idle`: the connections that an exchange can take, in the order in which they became idle."""
 
-    __slots__ = ("__weakref__", "host", "identity", "idle", "line", "port", "tls", "workspace")
+    __slots__ = ("__weakref__", "host", "identity", "idle", "port", "queue", "tls", "workspace")
 
     def __init__(
         self, workspace: str, tls: bool, host: str, port: int, identity: MutualTls | None
@@ -40,25 +40,25 @@ class ReceiverOrigin:
         self.identity = identity
         # A dict, because thousands of connections can close at once, at any place in the order.
         self.idle: dict[OutboundConnection, None] = {}
-        self.line: dict[Wanting, None] | None = None
+        self.queue: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:
-        """Add `who` to `line`: its `offered` is called when a connection becomes idle."""
-        if self.line is None:
-            self.line = {}
-        self.line[who] = None
+        """Add `who` to `queue`: its `offered` is called when a connection becomes idle."""
+        if self.queue is None:
+            self.queue = {}
+        self.queue[who] = None
 
     def leave(self, who: Wanting) -> None:
-        """Remove `who` from `line`. Harmless if `who` is not in it."""
-        if self.line is not None:
-            self.line.pop(who, None)
-            if not self.line:
-                self.line = None
+        """Remove `who` from `queue`. Harmless if `who` is not in it."""
+        if self.queue is not None:
+            self.queue.pop(who, None)
+            if not self.queue:
+                self.queue = None
 
     def offer(self) -> None:
-        """Offer idle connections to those who wait in `line`, in order."""
-        while self.idle and self.line is not None:
-            next(iter(self.line)).offered()
+        """Offer idle connections to those who wait in `queue`, in order."""
+        while self.idle and self.queue is not None:
+            next(iter(self.queue)).offered()
 
 
 class Origins:

@@ -194,7 +194,7 @@ class Tunnel:
         self._lost(self._error)
 
 
-def way_to(
+def race_or_tunnel(
     wiring: Wiring,
     addresses: Addresses,
     port: int,

@@ -6,7 +6,7 @@ from typing import Any
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.log.queues import LaneEntry, LaneKind, LaneList, QueuePlace, lane_of
 from engine.model.identity import created_at_ms
-from storage.backlog.reading import EXAMINED, stretch
+from storage.backlog.reading import EXAMINED, waiting_rows
 from storage.database.bridge import Pool
 
 # A destination's `low_seq`: no PENDING delivery has a lower seq. At a destination without lanes, a
@@ -18,16 +18,16 @@ _WAITING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
 _CLASSES = list(DeliveryClass)
 
 
-def _of_stretch(classes: int, select: str) -> str:
-    """Return a statement about the rows that `backlog.reading.stretch` reads. `select` can use two WITH
-    queries: `examined` has all these rows, and `waiting` those with one of the statuses $5."""
+def _of_waiting_rows(classes: int, select: str) -> str:
+    """Return a statement about the rows that `backlog.reading.waiting_rows` reads. `select` can use two
+    WITH queries: `examined` has all these rows, and `waiting` those with one of the statuses $5."""
     return f"""
-WITH examined AS MATERIALIZED ({stretch(_COLUMNS, classes)}),
+WITH examined AS MATERIALIZED ({waiting_rows(_COLUMNS, classes)}),
 waiting AS (SELECT * FROM examined WHERE status = ANY($5::smallint[]))
 {select}"""  # noqa: S608 - constants
 
 
-LANES = _of_stretch(
+LANES = _of_waiting_rows(
     len(_CLASSES),
     """
 SELECT (SELECT count(*) FROM examined) AS examined, l.*
@@ -44,8 +44,8 @@ _AHEAD = """
 SELECT count(*) FILTER (WHERE seq < $6::bigint) AS ahead, (array_agg(id::text ORDER BY seq))[1] AS head,
     (SELECT coalesce(max(seq), 0) FROM examined) AS last, (SELECT count(*) FROM examined) AS examined
 FROM waiting"""
-OF_QUEUE = _of_stretch(1, _AHEAD)
-OF_LANE = _of_stretch(len(_CLASSES), _AHEAD + " WHERE $7::text IS NULL OR lane = $7")
+OF_QUEUE = _of_waiting_rows(1, _AHEAD)
+OF_LANE = _of_waiting_rows(len(_CLASSES), _AHEAD + " WHERE $7::text IS NULL OR lane = $7")
 _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""

@@ -44,7 +44,7 @@ BACKLOG_READERS = 4
 _PENDING = [DeliveryStatus.PENDING]
 _PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
 
-_STRETCH = """
+_WAITING_ROWS = """
     (SELECT {columns}
      FROM deliveries d
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
@@ -54,7 +54,7 @@ _STRETCH = """
 # $6, `tail` has the last examined seq and the number of examined rows.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
-    SELECT * FROM ({stretch}) x
+    SELECT * FROM ({waiting_rows}) x
     WHERE status = ANY($5::smallint[]){lanes}
     ORDER BY seq LIMIT $6::integer
 ), sized AS MATERIALIZED (
@@ -73,7 +73,7 @@ FROM tail LEFT JOIN sized s ON s.running - s.length < $7::bigint
 ORDER BY s.seq"""
 _PASSED = """
 SELECT lane, min(seq) AS seq
-FROM ({stretch}) x
+FROM ({waiting_rows}) x
 WHERE status = ANY($5::smallint[]) AND CASE WHEN lane IN (SELECT unnest($6::text[])) THEN true END
 GROUP BY lane"""
 _LANES = {
@@ -87,8 +87,8 @@ _LANES = {
 def queue_statement(classes: int, lanes: str) -> str:
     """Return the statement that reads the next waiting deliveries of `classes` queues, merged by seq."""
     return _QUEUE.format(
-        stretch=stretch(DELIVERY_COLUMNS + ", d.status", classes),
-        places=stretch("d.seq", classes),
+        waiting_rows=waiting_rows(DELIVERY_COLUMNS + ", d.status", classes),
+        places=waiting_rows("d.seq", classes),
         waiting=WAITING_COLUMNS,
         event=EVENT_OF,
         lanes=_LANES[lanes],
@@ -100,15 +100,15 @@ def passed_statement(classes: int) -> str:
     """Return the statement that finds the first waiting seq, after $4 and up to $7, of each skipped lane
     in $6."""
     bound = " AND d.seq <= $7::bigint"
-    return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
+    return _PASSED.format(waiting_rows=waiting_rows("d.seq, d.lane, d.status", classes, bound))
 
 
-def stretch(columns: str, classes: int, bound: str = "") -> str:
+def waiting_rows(columns: str, classes: int, bound: str = "") -> str:
     """Return the query of the next `EXAMINED` rows of a destination's queues, merged by seq. $1
     environment, $2 destination, $3 classes, $4 the seq to begin after. `columns` and `bound` are SQL
     about a row `d`."""
     queues = [
-        _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
+        _WAITING_ROWS.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
     ]
     if classes == 1:

@@ -1,4 +1,4 @@
-"""The sums of destinations' counters over stretches of time, read from the rolled-up hours and otherwise
+"""The sums of destinations' counters over periods, read from the rolled-up hours and otherwise
 from minutes. Each statement reads both in one snapshot, so no outcome is missed or counted twice."""
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".j
 _SUMS = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})" for name in _ERROR)}] END,
        {", ".join(f"sum({name})" for name in COUNTED)}"""
-_STRETCHES = f"""{_SPLIT}
+_PERIODS = f"""{_SPLIT}
 SELECT minute / $5::integer, {_SUMS}
 FROM (
     SELECT hour * 60 AS minute, {_NAMES} {_HOURS}
@@ -78,7 +78,7 @@ class PostgresAnalytics:
         if size == HOUR:
             rows = await self._pool.fetch(_BY_HOUR, *arguments)
         else:
-            rows = await self._pool.fetch(_STRETCHES, *arguments, size)
+            rows = await self._pool.fetch(_PERIODS, *arguments, size)
         if self._long_read is not None and end - start >= LONG_MINUTES:
             self._long_read(environment, destination)
         return sorted((tally(row) for row in rows), key=itemgetter(0))

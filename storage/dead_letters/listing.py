@@ -132,7 +132,7 @@ class PostgresDeadLetterLog:
     ) -> DeadPage:
         if which.destinations == ():
             return DeadPage([], None)
-        one, left = _way(which)
+        one, left = _filters_of(which)
         searchers = self._searchers if _SUMMARISED & left.keys() else None
         look_at = limit + 1
         if left:
@@ -175,7 +175,7 @@ class PostgresDeadLetterLog:
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
         if which.destinations == ():
             return DeadGroups([], None)
-        one, left = _way(which)
+        one, left = _filters_of(which)
         arguments = _arguments(environment, which, None, GROUPED, one=one)
         rows = await self._pool.fetch(
             groups_statement(one, tuple(left)), *arguments, *left.values()
@@ -185,7 +185,7 @@ class PostgresDeadLetterLog:
         return DeadGroups([_group(fields) for fields in found], to_ms)
 
 
-def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
+def _filters_of(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
     """Return True if the filter names exactly one destination, and the conditions that no index
     serves."""
     one = which.destinations is not None and len(which.destinations) == 1

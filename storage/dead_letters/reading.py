@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.log.delivery_log import DeliveryFilter
-from engine.recording.requeue import Dead, DeadStretch
+from engine.recording.requeue import Dead, DeadRange
 from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
@@ -71,9 +71,9 @@ _NAMED = """
     SELECT d.* FROM unnest($7::uuid[]) n (id) CROSS JOIN LATERAL (
         SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
-_WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-_STRETCH = """
-WITH examined AS MATERIALIZED ({way}),
+_QUERIES = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
+_RANGE = """
+WITH examined AS MATERIALIZED ({query}),
 passing AS MATERIALIZED (SELECT id, destination FROM examined WHERE true{matches}),
 picked AS MATERIALIZED (SELECT * FROM passing ORDER BY id LIMIT $6::integer)
 SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
@@ -84,12 +84,12 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 
 
 @lru_cache(KNOWN)
-def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
-    """Return the statement that reads the next dead letters. `way` is a key of `_WAYS`."""
-    first = 7 if way == "in order" else 8
+def range_statement(query: str, filters: tuple[str, ...]) -> str:
+    """Return the statement that reads the next dead letters. `query` is a key of `_QUERIES`."""
+    first = 7 if query == "in order" else 8
     matches = conditions(filters, first)
-    rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)
-    return _STRETCH.format(way=rows, matches=matches)
+    rows = _QUERIES[query].format(columns=_COLUMNS, where=_WHERE)
+    return _RANGE.format(query=rows, matches=matches)
 
 
 class PostgresDeadLetters:
@@ -100,40 +100,38 @@ class PostgresDeadLetters:
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
-    ) -> DeadStretch:
-        row = await self._stretch(environment, which, after, EXAMINED, limit)
+    ) -> DeadRange:
+        row = await self._examine(environment, which, after, EXAMINED, limit)
         if row is None:
-            return DeadStretch([], 0, None)
+            return DeadRange([], 0, None)
         found = [Dead(*each) for each in zip(row["ids"], row["destinations"], strict=True)]
         if row["matched"] > len(found):
-            return DeadStretch(found, len(found), found[-1].id)
-        return DeadStretch(found, len(found), row["last"] if row["examined"] == EXAMINED else None)
+            return DeadRange(found, len(found), found[-1].id)
+        return DeadRange(found, len(found), row["last"] if row["examined"] == EXAMINED else None)
 
-    async def count(
-        self, environment: int, which: DeliveryFilter, after: str | None
-    ) -> DeadStretch:
-        row = await self._stretch(environment, which, after, COUNTED, 0)
+    async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
+        row = await self._examine(environment, which, after, COUNTED, 0)
         if row is None:
-            return DeadStretch([], 0, None)
+            return DeadRange([], 0, None)
         through = row["last"] if row["examined"] == COUNTED else None
-        return DeadStretch([], row["matched"], through)
+        return DeadRange([], row["matched"], through)
 
-    async def _stretch(
+    async def _examine(
         self, environment: int, which: DeliveryFilter, after: str | None, look_at: int, limit: int
     ) -> Any:
         destinations = which.destinations
         if destinations == () or which.ids == ():
             return None
         low, high = id_bounds(which.from_ms, which.to_ms, None)
-        way = "in order"
+        query = "in order"
         served: set[str] = set()
         arguments: list[Any] = []
         if which.ids is not None:
-            way, arguments = "named", [list(which.ids)]
+            query, arguments = "named", [list(which.ids)]
         elif destinations is not None and len(destinations) == 1:
-            way, arguments, served = "of one", [destinations[0]], {"destinations"}
+            query, arguments, served = "of one", [destinations[0]], {"destinations"}
         passes = left_to_rows(which, served)
-        sql = stretch_statement(way, tuple(passes))
+        sql = range_statement(query, tuple(passes))
         return await self._pool.fetch_row(
             sql,
             environment,

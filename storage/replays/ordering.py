@@ -18,7 +18,7 @@ from engine.core.vocabulary import (
     JobKind,
 )
 from engine.replay.job import WAITING, Leg, ReplayJob, named_among
-from engine.replay.ports import OrderState, OrderStretch
+from engine.replay.ports import OrderRange, OrderState
 from storage.database.bridge import Pool
 from storage.log.partitions import lowest_id
 from storage.log.walk import id_bounds
@@ -79,12 +79,12 @@ class OrderReads:
 
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int
-    ) -> OrderStretch:
+    ) -> OrderRange:
         wanted = job.selection.statuses or WAITING
         place, named = (job.environment, destination), job.selection.customer is not None
         if after < RETRYING_FROM:
             if DeliveryStatus.PENDING not in wanted:
-                return OrderStretch([], RETRYING_FROM, end=False)
+                return OrderRange([], RETRYING_FROM, end=False)
             rows = await self._pool.fetch(
                 _PENDING, *place, _CLASSES, seqs_after(after), EXAMINED, named
             )
@@ -95,16 +95,16 @@ class OrderReads:
             through = (
                 RETRYING_FROM if whole or last is None else cursor_of(last["class"], last["seq"])
             )
-            return OrderStretch([row["id"] for row in taken], through, end=False)
+            return OrderRange([row["id"] for row in taken], through, end=False)
         if DeliveryStatus.RETRYING not in wanted:
-            return OrderStretch([], after, end=True)
+            return OrderRange([], after, end=True)
         rows = await self._pool.fetch(_RETRYING, *place, after, EXAMINED, named)
         found = await _selected(job, rows, DeliveryStatus.RETRYING)
         taken = found[:limit]
         last = taken[-1] if len(found) > limit else rows[-1] if rows else None
         through = after if last is None else last["id"]
         end = len(rows) < EXAMINED and len(found) <= limit
-        return OrderStretch([row["id"] for row in taken], through, end)
+        return OrderRange([row["id"] for row in taken], through, end)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
         rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))

@@ -13,9 +13,9 @@ from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import (
     Chunk,
     Enqueued,
+    OrderRange,
     OrderStep,
-    OrderStretch,
-    Stretch,
+    ReadRange,
     WaitingReplay,
 )
 from storage.backlog.rows import deliveries_of
@@ -110,18 +110,18 @@ class PostgresReplays:
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
+    ) -> ReadRange:
         """Read the next originals of a destination, after `leg.cursor`. With `lane`, a lane that was
         skipped (`leg.parked`): read the lane's originals from the lane's own cursor up to
         `leg.cursor`."""
-        way, _ = way_of(job)
+        query, _ = query_of(job)
         if lane is None:
             after, until = leg.cursor, None
         else:
             after, until = leg.parked[lane], shifted(leg.cursor, 1)
         others = [] if lane is not None else list(leg.parked)
         given, more = await self._given(job, leg, after, until)
-        rows = await self._pool.fetch(read_statement(way), *given, limit, max_bytes, lane, others)
+        rows = await self._pool.fetch(read_statement(query), *given, limit, max_bytes, lane, others)
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
         found = [] if first["id"] is None else rows
@@ -131,7 +131,7 @@ class PostgresReplays:
         # read continues after the last returned row.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
-        return Stretch(
+        return ReadRange(
             originals,
             through or after,
             lost,
@@ -146,11 +146,11 @@ class PostgresReplays:
         If the job has patterns of event types, a first read finds the types of these rows, and the
         arguments name the matching types. Also return True if that read shows that more rows follow.
         """
-        way, also = way_of(job)
+        query, also = query_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
         if patterns is None:
             return (*place, *also), False
-        rows = await self._pool.fetch(types_statement(way), *place[:TYPES_PLACE], *also)
+        rows = await self._pool.fetch(types_statement(query), *place[:TYPES_PLACE], *also)
         types = await named_among(patterns, [row["event_type"] for row in rows])
         until = shifted(max((row["last"] for row in rows), default=after), 1)
         more = sum(row["examined"] for row in rows) >= EXAMINED
@@ -184,9 +184,9 @@ class PostgresReplays:
         return structs.replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
     async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[str, dict[str, int], bool]:
-        way, _ = way_of(job)
+        query, _ = query_of(job)
         given, more = await self._given(job, leg, leg.counted)
-        row = await self._pool.fetch_row(count_statement(way), *given)
+        row = await self._pool.fetch_row(count_statement(query), *given)
         assert row is not None
         through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
         return through, dict(zip(row["types"] or (), row["totals"] or (), strict=True)), end
@@ -237,7 +237,7 @@ class PostgresReplays:
 
     # --- orders
 
-    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:
@@ -280,7 +280,7 @@ def _leg_with_lanes(row: Record) -> Leg:
     return leg_record(fields | {"parked": dict(zip(lanes, cursors, strict=True))})
 
 
-def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
+def query_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     """Return the name of the query for a job's originals, and its further arguments."""
     selection = job.selection
     if selection.deliveries is not None:

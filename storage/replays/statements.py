@@ -30,17 +30,17 @@ _NAMED = """
         WHERE d.environment = $1::integer AND d.id = n.id AND d.destination = $2::uuid
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
-_WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
+_QUERIES = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
 # The deliveries that were settled before the job's creation ($9), and have not changed since.
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
     AND updated_at_ms <= $9::bigint"""
 _TYPES = """
-WITH examined AS MATERIALIZED ({way})
+WITH examined AS MATERIALIZED ({query})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
 _COUNT = """
-WITH examined AS MATERIALIZED ({way}), matched AS (
+WITH examined AS MATERIALIZED ({query}), matched AS (
     SELECT event_type, count(*) AS total FROM examined WHERE {matches} GROUP BY event_type
 )
 SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
@@ -52,7 +52,7 @@ _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
 )
 _READ = """
-WITH examined AS MATERIALIZED ({way}),
+WITH examined AS MATERIALIZED ({query}),
 picked AS MATERIALIZED (
     SELECT * FROM examined WHERE {matches} AND {lanes} ORDER BY id LIMIT ${limit}::integer
 ), sized AS MATERIALIZED (
@@ -76,24 +76,24 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 
 @cache
-def types_statement(way: str) -> str:
+def types_statement(query: str) -> str:
     """Return the SQL that reads the event types of the examined rows, each with its number of rows and
-    last id. `way`: the name of the query for the rows (`_WAYS`)."""
-    return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
+    last id. `query`: the name of the query for the rows (`_QUERIES`)."""
+    return _TYPES.format(query=_QUERIES[query].replace("$10", "$6"))
 
 
 @cache
-def count_statement(way: str) -> str:
+def count_statement(query: str) -> str:
     """Return the SQL that counts the matches among the examined rows, by event type."""
-    return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
+    return _COUNT.format(query=_QUERIES[query], matches=_MATCHES)
 
 
 @cache
-def read_statement(way: str) -> str:
+def read_statement(query: str) -> str:
     """Return the SQL that reads the matches among the examined rows, with their events."""
-    first = 10 if way == "straight" else 11
+    first = 10 if query == "straight" else 11
     return _READ.format(
-        way=_WAYS[way],
+        query=_QUERIES[query],
         matches=_MATCHES,
         columns=DELIVERY_COLUMNS,
         waiting=WAITING_COLUMNS,

@@ -28,7 +28,7 @@ class Actor:
             self.attempts.began(a_flight(f"{id(self)}-{self.began}"), self.config.workspace)
             self.began += 1
             if self.config.transform is not None:
-                self.attempts.script_limit.came(self.config.workspace)
+                self.attempts.script_limit.entered(self.config.workspace)
         return self.attempts.used(self, allowed, allowed)
 
 
@@ -56,7 +56,7 @@ def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
         while actor.turn():
             pass
     for _ in range(400 * 64):
-        attempts.script_limit.went("greedy")
+        attempts.script_limit.left("greedy")
         attempts.ended("greedy")
         for actor in actors:
             if actor.wakes and actor.turn():
@@ -74,7 +74,7 @@ def test_with_nothing_left_under_way_all_are_woken() -> None:
             pass
     held = [actor for actor in actors if not actor.began]
     for _ in range(MOST):
-        attempts.script_limit.went("w")  # the actors that this wakes have nothing to send
+        attempts.script_limit.left("w")  # the actors that this wakes have nothing to send
     assert all(actor.wakes == 1 for actor in held)
 
 
@@ -86,7 +86,7 @@ def test_who_leaves_is_not_woken() -> None:
     assert not late.turn()
     attempts.leave(late)
     for _ in range(MOST):
-        attempts.script_limit.went("w")
+        attempts.script_limit.left("w")
     assert late.wakes == 0
 
 
@@ -98,7 +98,7 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
         pass
     assert not waits.turn()  # it waits in line, since no place is free
     for _ in range(MOST):
-        script_limit.came("w")
+        script_limit.entered("w")
     last = scripted(attempts, "last")
     assert not last.turn()
     for _ in range(2):
@@ -113,7 +113,7 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
 def test_counts_of_nobody_are_not_kept() -> None:
     script_limit = ScriptLimit(2)
     for _ in range(2):
-        script_limit.came("w")
+        script_limit.entered("w")
     for _ in range(2):
-        script_limit.went("w")
+        script_limit.left("w")
     assert (script_limit._counts, script_limit._full, script_limit._held) == ({}, set(), {})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from engine.actors.reports import AT_REST, DestinationReport
 from engine.actors.snapshots import PAGE, Snapshots
-from engine.actors.survey import FAILING, IDLE, UNRECOVERED, Surveys, standing_of
+from engine.actors.survey import FAILING, IDLE, UNRECOVERED, Surveys, entry_of
 from engine.core.health import CircuitState, HealthState
 from engine.core.snapshot import CircuitSnapshot, FailureRow, Snapshot, encode
 from engine.ports import StoreAwayError
@@ -79,5 +79,5 @@ async def test_a_survey_names_destinations_in_trouble_without_an_actor() -> None
     survey = await Surveys(Nothing(), snapshots).of(ENVIRONMENT)
     assert survey == {"open": FAILING, "failing": UNRECOVERED}
     assert (FAILING.state, FAILING.circuit) == (HealthState.FAILING, CircuitState.OPEN)
-    assert standing_of(a_destination(id="open"), survey) is FAILING
-    assert standing_of(a_destination(id="other"), survey) is IDLE
+    assert entry_of(a_destination(id="open"), survey) is FAILING
+    assert entry_of(a_destination(id="other"), survey) is IDLE

@@ -94,7 +94,7 @@ class Doors:
         path, _, query = target.removeprefix("http://localhost").partition("?")
         pairs = [each.partition(": ") for each in fields]
         given = [(name.lower().encode(), value.encode()) for name, _, value in pairs]
-        return heads.meet(method.encode(), path.encode() or b"/", query.encode(), given, "an-id")
+        return heads.judge(method.encode(), path.encode() or b"/", query.encode(), given, "an-id")
 
     async def compare(
         self,
@@ -253,12 +253,12 @@ async def test_the_door_does_not_spend_a_rate_twice(
 async def test_a_map_and_its_routes_belong_together(house: House) -> None:
     heads = Heads(house.services(), house.app.url_map)
     for route in ROUTES:
-        met = heads.meet(
+        judged = heads.judge(
             route.method.encode(), path_of(route.path).encode(), b"", [(b"host", b"x")], "an-id"
         )
-        assert met is None or not isinstance(met, DirectAnswer) or met.status in (200, 401), (
-            route.path
-        )
+        assert (
+            judged is None or not isinstance(judged, DirectAnswer) or judged.status in (200, 401)
+        ), route.path
 
 
 async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: House) -> None:

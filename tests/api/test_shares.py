@@ -12,9 +12,9 @@ from api.door.http2 import STREAMS
 from api.shares import (
     COUNTED_S,
     KEYS,
-    LINE,
-    LINE_CUSTOMER,
     MOST_REST_S,
+    QUEUED,
+    QUEUED_CUSTOMER,
     RETRY_AFTER_S,
     WAIT_S,
     Share,
@@ -51,7 +51,7 @@ class Crowd:
 
 
 async def test_a_workspace_that_asks_without_end_has_its_places_and_others_theirs() -> None:
-    crowd = Crowd(WorkspaceShare("reads", 2, line=10))
+    crowd = Crowd(WorkspaceShare("reads", 2, queued=10))
     async with trio.open_nursery() as nursery:
         for _ in range(8):
             nursery.start_soon(crowd.request, "greedy")
@@ -67,7 +67,7 @@ async def test_a_workspace_that_asks_without_end_has_its_places_and_others_their
 
 
 async def test_beyond_its_line_a_workspace_is_refused_and_that_is_logged_once() -> None:
-    crowd = Crowd(WorkspaceShare("reads", 1, line=2))
+    crowd = Crowd(WorkspaceShare("reads", 1, queued=2))
     with capture_logs() as logs:
         async with trio.open_nursery() as nursery:
             for _ in range(6):
@@ -240,7 +240,7 @@ async def test_who_has_too_many_reads_under_way_is_told_so_and_nobody_else_is(
         for _ in range(at_once):
             await held.enter_async_context(reads.place(tenant.workspace.id))
         crowd = Crowd(reads)
-        for _ in range(LINE):
+        for _ in range(QUEUED):
             nursery.start_soon(crowd.request, tenant.workspace.id)
         await wait_all_tasks_blocked()
         answer = await api("GET", "/deliveries")
@@ -257,9 +257,9 @@ async def test_who_has_too_many_reads_under_way_is_told_so_and_nobody_else_is(
 
 
 async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -> None:
-    crowd = Crowd(WorkspaceShare("outward", 8, line=30, rests=False))
+    crowd = Crowd(WorkspaceShare("outward", 8, queued=30, rests=False))
     async with trio.open_nursery() as nursery:
-        for _ in range(LINE_CUSTOMER + 3):
+        for _ in range(QUEUED_CUSTOMER + 3):
             nursery.start_soon(crowd.request, "w", "ada")
         await wait_all_tasks_blocked()
         assert crowd.at_work == ["ada"] * 2  # a quarter of the places
@@ -276,9 +276,9 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
         crowd.let_go(8)
         await wait_all_tasks_blocked()
         assert set(crowd.at_work) == {"ada", "bob", "cleo", "dan", KEYS}
-        crowd.let_go(LINE_CUSTOMER + 12 - 8)
+        crowd.let_go(QUEUED_CUSTOMER + 12 - 8)
     assert Counter(crowd.at_work) == {
-        "ada": LINE_CUSTOMER,
+        "ada": QUEUED_CUSTOMER,
         "bob": 2,
         "cleo": 2,
         "dan": 2,
@@ -288,14 +288,14 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
 
 
 async def test_customers_that_wait_leave_the_keys_their_line() -> None:
-    crowd = Crowd(WorkspaceShare("reads", 2, line=30))
+    crowd = Crowd(WorkspaceShare("reads", 2, queued=30))
     async with trio.open_nursery() as nursery:
         for number in range(4):
-            for _ in range(LINE_CUSTOMER):
+            for _ in range(QUEUED_CUSTOMER):
                 nursery.start_soon(crowd.request, "w", f"customer {number}")
         await wait_all_tasks_blocked()
         assert len(crowd.at_work) == 1  # the other place is reserved for keys
-        assert len(crowd.refused) == 4 * LINE_CUSTOMER - 32
+        assert len(crowd.refused) == 4 * QUEUED_CUSTOMER - 32
         nursery.start_soon(crowd.request, "w", KEYS)
         await wait_all_tasks_blocked()
         assert crowd.at_work[-1] == KEYS

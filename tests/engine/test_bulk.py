@@ -17,7 +17,7 @@ from engine.intake.entries import QueueEntry
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
-from engine.recording.requeue import Dead, DeadStretch, RequeueEntry
+from engine.recording.requeue import Dead, DeadRange, RequeueEntry
 
 HOSTILE, OTHER = 1, 2
 
@@ -32,17 +32,15 @@ class Endless:
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
-    ) -> DeadStretch:
+    ) -> DeadRange:
         await trio.sleep(0.01)
         if environment == OTHER:
-            return DeadStretch([Dead("d", "t")], 1, None)
-        return DeadStretch([Dead("d", "t")], 1, "d")
+            return DeadRange([Dead("d", "t")], 1, None)
+        return DeadRange([Dead("d", "t")], 1, "d")
 
-    async def count(
-        self, environment: int, which: DeliveryFilter, after: str | None
-    ) -> DeadStretch:
+    async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
         await trio.sleep(0.01)
-        return DeadStretch([], 1, None if environment == OTHER else "d")
+        return DeadRange([], 1, None if environment == OTHER else "d")
 
     async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
         await trio.sleep(0.01)

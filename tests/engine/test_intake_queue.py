@@ -132,7 +132,7 @@ def test_nothing_is_lost_or_turned_around_in_any_order_of_calls() -> None:
             assert len(group) == 1 or sum(len(each.events) for each in group) <= 30
             for each in group:
                 taken.setdefault(each.events[0].environment, []).append(each)
-        waiting = [each for line in queue._lines._lines.values() for each in line]
+        waiting = [each for line in queue._queue._queues.values() for each in line]
         assert queue.weight == sum(each.weight for each in waiting)
         assert queue.size == sum(each.size for each in waiting)
         assert queue.events == sum(len(each.events) for each in waiting)

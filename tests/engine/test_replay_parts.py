@@ -13,7 +13,7 @@ from engine.model.identity import Identity
 from engine.replay.admission import PARKED, fitting, waits
 from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
 from engine.replay.pace import Meter, allowed, paced_until
-from engine.replay.ports import Stretch, WaitingReplay
+from engine.replay.ports import ReadRange, WaitingReplay
 from engine.replay.queued import (
     CONGESTION,
     COUNT_AGAIN_S,
@@ -156,12 +156,12 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
         shifted(ids[2], 1): "c:a",
         shifted(ids[3], 1): "c:b",
     }
-    found = fitting(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
-    assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
+    found = fitting(ReadRange(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
+    assert [each.id for each in found.span.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
     # Lane c:a is parked from ids[1] on. Its lost original after ids[1] is left to the lane's own read.
-    assert list(found.stretch.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
-    assert (found.stretch.through, found.stretch.end, found.blocked) == (ids[-1], True, None)
+    assert list(found.span.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
+    assert (found.span.through, found.span.end, found.blocked) == (ids[-1], True, None)
 
 
 def test_a_lane_that_moves_and_is_full_is_waited_for() -> None:
@@ -169,10 +169,10 @@ def test_a_lane_that_moves_and_is_full_is_waited_for() -> None:
     queued.add(some(LANE - 1, lane="c:a"), 0.0)
     originals = [some(1, 1_000 + n, lane="c:a")[0] for n in range(3)]
     leg, through = a_leg(), originals[1].id
-    found = fitting(Stretch(originals, "z", {originals[2].id: None}, True), leg, queued, 0.0)
-    assert [each.id for each in found.stretch.originals] == [originals[0].id]
-    assert (found.stretch.through, found.stretch.lost) == (shifted(through, -1), {})
-    assert (found.stretch.end, found.blocked, found.parks) == (False, "c:a", {})
+    found = fitting(ReadRange(originals, "z", {originals[2].id: None}, True), leg, queued, 0.0)
+    assert [each.id for each in found.span.originals] == [originals[0].id]
+    assert (found.span.through, found.span.lost) == (shifted(through, -1), {})
+    assert (found.span.end, found.blocked, found.parks) == (False, "c:a", {})
     assert waits("c:a", leg, queued, 0.0)
     assert not waits("c:a", leg, queued, STUCK_S)  # then it is parked
 
@@ -183,10 +183,10 @@ def test_past_so_many_parked_lanes_a_leg_waits() -> None:
         stuck_lane(queued, lane)
     leg = a_leg(parked={f"c:{n}": ID for n in range(PARKED - 1)})
     originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(("c:a", "c:b", None))]
-    found = fitting(Stretch(originals, originals[2].id, {}, True), leg, queued, 0.0)
+    found = fitting(ReadRange(originals, originals[2].id, {}, True), leg, queued, 0.0)
     assert (list(found.parks), found.blocked) == (["c:a"], "c:b")
-    assert found.stretch.originals == []
-    assert found.stretch.through == shifted(originals[1].id, -1)
+    assert found.span.originals == []
+    assert found.span.through == shifted(originals[1].id, -1)
     leg.parked |= found.parks
     assert waits("c:b", leg, queued, 1_000.0)
     del leg.parked["c:0"]

@@ -26,10 +26,10 @@ from engine.replay.ports import (
     Chunk,
     Enqueued,
     EventHeads,
+    OrderRange,
     OrderState,
     OrderStep,
-    OrderStretch,
-    Stretch,
+    ReadRange,
     WaitingReplay,
 )
 from engine.replay.queued import LANE, LEAST, WINDOW
@@ -90,7 +90,7 @@ class FakeStore:
     ) -> tuple[list[Event], bool]:
         raise AssertionError("no job of these tests replays missing events")
 
-    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
         raise AssertionError("no job of these tests gives orders")
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
@@ -127,7 +127,7 @@ class FakeStore:
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
+    ) -> ReadRange:
         await trio.lowlevel.checkpoint()
         if job.id in self.away:
             raise StoreAwayError("away")
@@ -142,8 +142,8 @@ class FakeStore:
             ]
         taken = left[:limit]
         if len(left) <= limit and originals:
-            return Stretch(taken, originals[-1].id if lane is None else leg.cursor, {}, end=True)
-        return Stretch(taken, taken[-1].id if taken else after, {}, end=not originals)
+            return ReadRange(taken, originals[-1].id if lane is None else leg.cursor, {}, end=True)
+        return ReadRange(taken, taken[-1].id if taken else after, {}, end=not originals)
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool

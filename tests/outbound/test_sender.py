@@ -269,10 +269,10 @@ class Hearing(ScriptLimit):
         super().__init__()
         self._heard = heard
 
-    def came(self, workspace: str) -> None:
+    def entered(self, workspace: str) -> None:
         self._heard.append(f"{workspace} came")
 
-    def went(self, workspace: str) -> None:
+    def left(self, workspace: str) -> None:
         self._heard.append(f"{workspace} went")
 
 

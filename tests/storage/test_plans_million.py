@@ -22,7 +22,7 @@ from engine.log.delivery_log import DeliveryFilter, EventFilter
 from storage.backlog import reading as backlog
 from storage.database.connection import Connection
 from storage.database.profiles import LOG, UPKEEP
-from storage.dead_letters.reading import COUNTED, stretch_statement
+from storage.dead_letters.reading import COUNTED, range_statement
 from storage.dead_letters.reading import EXAMINED as LOOKED_THROUGH
 from storage.log import walk
 from storage.log.deliveries import PostgresDeliveries
@@ -177,7 +177,7 @@ async def look_at_the_queue(connection: Connection) -> None:
             for look_at in (LOOKED_THROUGH, COUNTED):
                 plan = await plan_of(
                     connection,
-                    stretch_statement(way, filters),
+                    range_statement(way, filters),
                     *(ENVIRONMENT, LOWEST, LOWEST, HIGHEST, look_at, 500, *also, *values),
                 )
                 assert most_rows(plan) <= look_at + SLACK, f"{way} {filters}:\n{plan}"

@@ -6,7 +6,7 @@ import pytest
 from engine.core.records import Delivery
 from engine.core.vocabulary import ReplayStatus
 from engine.replay.job import Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, Stretch
+from engine.replay.ports import Chunk, ReadRange
 from storage.database.profiles import UPKEEP
 from storage.retention.removal import delete_old_replays
 from tests.storage.test_replays import WINDOW, Jobs, jobs
@@ -176,13 +176,13 @@ async def test_an_archived_destinations_parked_lanes_are_skipped(lanes: Lanes) -
 
 async def test_a_step_without_deliveries_parks_and_takes_up_as_well(lanes: Lanes) -> None:
     leg = await lanes.leg()
-    chunk = lanes.jobs.chunk(lanes.job, leg, Stretch([], lanes.originals[2].id, {}, end=False))
+    chunk = lanes.jobs.chunk(lanes.job, leg, ReadRange([], lanes.originals[2].id, {}, end=False))
     chunk.parks = {f"c:{lane}": leg.cursor for lane in "ab"}
     assert await lanes.jobs.store.pass_over(chunk)
     leg = await lanes.leg()
     assert leg.parked == chunk.parks
     assert leg.cursor == lanes.originals[2].id
-    nothing = lanes.jobs.chunk(lanes.job, leg, Stretch([], leg.cursor, {}, end=True))
+    nothing = lanes.jobs.chunk(lanes.job, leg, ReadRange([], leg.cursor, {}, end=True))
     nothing.lane = "c:b"
     assert await lanes.jobs.store.pass_over(nothing)
     assert list((await lanes.leg()).parked) == ["c:a"]

@@ -11,11 +11,11 @@ from engine.model.identity import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
 from engine.replay.admission import replay_of
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
-from engine.replay.ports import Chunk, Stretch
+from engine.replay.ports import Chunk, ReadRange
 from storage.database.profiles import UPKEEP
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
-from storage.replays.running import REPLAYING, TYPES_PLACE, PostgresReplays, place_of, way_of
+from storage.replays.running import REPLAYING, TYPES_PLACE, PostgresReplays, place_of, query_of
 from storage.replays.statements import count_statement, read_statement, types_statement
 from storage.retention.removal import delete_old_replays
 from tests.storage.plans import explain, most_rows, prepare
@@ -82,7 +82,7 @@ class Jobs:
         assert found is not None
         return found
 
-    def chunk(self, job: ReplayJob, leg: Leg, stretch: Stretch) -> Chunk:
+    def chunk(self, job: ReplayJob, leg: Leg, stretch: ReadRange) -> Chunk:
         replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
         return Chunk(
             ENVIRONMENT, job.id, leg.destination, leg.step, stretch.through, stretch.end,
@@ -210,7 +210,7 @@ async def test_a_step_looks_at_a_bounded_number_of_rows(
             all_counted=False, exhausted=False)
     ]  # fmt: skip
     connection = jobs.world.bridge.connection(REPLAYING)
-    way, also = way_of(job)
+    way, also = query_of(job)
     arguments = (*place_of(job, leg, leg.cursor), *also)
     await prepare(connection, types_statement(way), "types")
     await prepare(connection, count_statement(way), "counting")
@@ -290,7 +290,7 @@ async def test_a_former_owner_writes_nothing(jobs: Jobs) -> None:
     await Ownership().take(upkeep)
     with pytest.raises(OwnershipLostError):
         await jobs.enqueue(chunk)
-    assert not await jobs.store.pass_over(jobs.chunk(job, leg, Stretch([], leg.cursor, {}, True)))
+    assert not await jobs.store.pass_over(jobs.chunk(job, leg, ReadRange([], leg.cursor, {}, True)))
     assert not await jobs.store.turn(job, ReplayStatus.RUNNING, ReplayStatus.PAUSED)
     assert not await jobs.store.abandon(job, leg)
     assert await jobs.store.complete(job, now_ms()) is None

@@ -93,7 +93,7 @@ async def test_whatever_receivers_do_each_attempt_ends_and_no_destination_has_to
         assert found.descriptors == found.idle
         assert found.reused > 0
         wiring = street.client.wiring
-        assert all(origin.line is None for origin in wiring.origins._known.values())
+        assert all(origin.queue is None for origin in wiring.origins._known.values())
         assert sum(outcome.success for outcome in outcomes) > ATTEMPTS / 2
     assert len(outcomes) == ATTEMPTS
     assert all(most <= int(name.split(b"-")[1]) % 3 + 1 for name, most in town.most.items())

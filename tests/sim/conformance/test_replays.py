@@ -16,7 +16,7 @@ from engine.core.vocabulary import (
 from engine.ports import OwnershipLostError, PoisonError
 from engine.replay.admission import replay_of
 from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.ports import Chunk, Stretch
+from engine.replay.ports import Chunk, ReadRange
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, failure, identity, now_ms, success
 
@@ -64,7 +64,7 @@ async def legs_of(house: House, job: ReplayJob) -> list[Leg]:
     return await house.ports.replays.all_legs(job)
 
 
-def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk:
+def chunk_of(job: ReplayJob, leg: Leg, stretch: ReadRange, **fields: Any) -> Chunk:
     replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
     given: dict[str, Any] = {"paced_until_ms": 8, "deliveries": replays, **fields}
     return Chunk(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from engine.core.vocabulary import DeliveryStatus, JobKind, ReplayMode, ReplayStatus
 from engine.replay.admission import replay_of
 from engine.replay.job import WAITING, Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.ports import Chunk, OrderStep, Stretch
+from engine.replay.ports import Chunk, OrderStep, ReadRange
 from tests.sim.conformance.twins import Refused
 from tests.sim.conformance.walk import TYPES, World
 
@@ -190,7 +190,7 @@ def bare(chunk: Chunk) -> Chunk:
     return replace(chunk, deliveries=[])
 
 
-def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str | None) -> Chunk:
+def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: ReadRange, lane: str | None) -> Chunk:
     random = world.random
     replays = [replay_of(each, world.identity.other(), job) for each in stretch.originals]
     parks: dict[str, str] = {}

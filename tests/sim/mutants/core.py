@@ -214,13 +214,13 @@ BACKLOG = (
     mutant(
         "the answer's rest is lost",
         "The cursor moves over what an answer had no room for.",
-        (Backlog, "_loaded_stretch", "set end", DROPPED),
+        (Backlog, "_loaded_range", "set end", DROPPED),
         needs="small",
     ),
     mutant(
         "put by and forgotten",
         "What arrived during a read is not placed after its answer.",
-        (Backlog, "_loaded_stretch", "call _place_ahead", DROPPED),
+        (Backlog, "_loaded_range", "call _place_ahead", DROPPED),
         (
             Window,
             "note",

@@ -78,7 +78,7 @@ ACTORS = (
         "a late outcome is dropped",
         "Outcomes that were judged in the turn of a crash, or came after it, are forgotten.",
         (DestinationActor, "_let_go", "add late", DROPPED),
-        (DestinationActor, "_settle_estate", "add late", DROPPED),
+        (DestinationActor, "_settle_after_crash", "add late", DROPPED),
         needs="crash",
     ),
     mutant(
@@ -86,7 +86,7 @@ ACTORS = (
         "A crashed actor begins anew while its attempts are in flight.",
         (
             DestinationActor,
-            "_settle_estate",
+            "_settle_after_crash",
             "either in_flight",
             "self.state is ActorState.BACKING_OFF",
         ),

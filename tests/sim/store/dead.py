@@ -5,7 +5,7 @@ from itertools import islice
 
 from engine.core.vocabulary import DeliveryTrouble
 from engine.log.delivery_log import DeliveryFilter
-from engine.recording.requeue import Dead, DeadStretch
+from engine.recording.requeue import Dead, DeadRange
 from storage.log.partitions import lowest_id
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredDelivery
@@ -28,26 +28,24 @@ class SimulatedDeadLetters:
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
-    ) -> DeadStretch:
-        def work() -> DeadStretch:
+    ) -> DeadRange:
+        def work() -> DeadRange:
             examined = self._stretch(environment, which, after, self._examined)
             passing = [row for row in examined if _passes(row, which)]
             found = [Dead(row.id, row.destination) for row in passing[:limit]]
             if len(passing) > len(found):
-                return DeadStretch(found, len(found), found[-1].id)
+                return DeadRange(found, len(found), found[-1].id)
             full = len(examined) == self._examined
-            return DeadStretch(found, len(found), examined[-1].id if full else None)
+            return DeadRange(found, len(found), examined[-1].id if full else None)
 
         return await self._pool.read("dead letters", work)
 
-    async def count(
-        self, environment: int, which: DeliveryFilter, after: str | None
-    ) -> DeadStretch:
-        def work() -> DeadStretch:
+    async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
+        def work() -> DeadRange:
             examined = self._stretch(environment, which, after, self._counted)
             matched = sum(_passes(row, which) for row in examined)
             full = len(examined) == self._counted
-            return DeadStretch([], matched, examined[-1].id if full else None)
+            return DeadRange([], matched, examined[-1].id if full else None)
 
         return await self._pool.read("count dead letters", work)
 

@@ -10,7 +10,7 @@ from engine.core.vocabulary import (
     JobKind,
 )
 from engine.replay.job import ReplayJob
-from engine.replay.ports import OrderState, OrderStretch
+from engine.replay.ports import OrderRange, OrderState
 from engine.routing.router import matching_pattern
 from storage.log.walk import id_bounds
 from storage.replays.ordering import RETRYING_FROM, cursor_of, seqs_after
@@ -20,23 +20,23 @@ from tests.sim.store.tables import Tables
 
 def outstanding(
     tables: Tables, job: ReplayJob, destination: str, after: str, limit: int, examined: int
-) -> OrderStretch:
+) -> OrderRange:
     wanted = job.selection.statuses or WAITING
     if after < RETRYING_FROM:
         if DeliveryStatus.PENDING not in wanted:
-            return OrderStretch([], RETRYING_FROM, end=False)
+            return OrderRange([], RETRYING_FROM, end=False)
         rows = _pending(tables, job, destination, after)[:examined]
         taken, whole, last = _taken(tables, job, rows, DeliveryStatus.PENDING, limit, examined)
         through = RETRYING_FROM
         if not whole and last is not None:
             through = cursor_of(int(last.queue), last.seq)
-        return OrderStretch(taken, through, end=False)
+        return OrderRange(taken, through, end=False)
     if DeliveryStatus.RETRYING not in wanted:
-        return OrderStretch([], after, end=True)
+        return OrderRange([], after, end=True)
     shelf = tables.shelf(job.environment, destination)
     rows = [row for row in shelf.troubled(DeliveryTrouble.RETRYING) if row.id > after][:examined]
     taken, whole, last = _taken(tables, job, rows, DeliveryStatus.RETRYING, limit, examined)
-    return OrderStretch(taken, after if last is None else last.id, whole)
+    return OrderRange(taken, after if last is None else last.id, whole)
 
 
 def _pending(tables: Tables, job: ReplayJob, destination: str, after: str) -> list[StoredDelivery]:

@@ -15,10 +15,10 @@ from engine.replay.ports import (
     Chunk,
     Enqueued,
     EventHeads,
+    OrderRange,
     OrderState,
     OrderStep,
-    OrderStretch,
-    Stretch,
+    ReadRange,
     WaitingReplay,
 )
 from engine.routing.router import matching_pattern
@@ -98,12 +98,12 @@ class SimulatedReplays:
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
+    ) -> ReadRange:
         parked = frozenset(leg.parked) if lane is None else frozenset()
         after = leg.cursor if lane is None else leg.parked[lane]
         until = None if lane is None else shifted(leg.cursor, 1)
 
-        def work() -> Stretch:
+        def work() -> ReadRange:
             examined = self._examine(job, leg.destination, after, until)
             picked = [
                 row
@@ -122,7 +122,7 @@ class SimulatedReplays:
             if examined:
                 through = (examined if whole else found)[-1].id
             read = [(row, self._tables.read(row)) for row in found]
-            return Stretch(
+            return ReadRange(
                 [each for _, each in read if each is not None],
                 through,
                 {row.id: row.lane for row, each in read if each is None},
@@ -219,7 +219,7 @@ class SimulatedReplays:
 
     # --- orders
 
-    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
         work = partial(
             orders.outstanding, self._tables, job, leg.destination, leg.cursor, limit,
             self._examined,

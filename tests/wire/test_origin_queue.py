@@ -64,7 +64,7 @@ def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
     )
     origin.offer()
     assert told == ["first", "second", "third", "fourth"]
-    assert origin.line is None
+    assert origin.queue is None
     assert len(origin.idle) == 1
     origin.leave(first)  # it is no longer in the line
 
@@ -197,15 +197,15 @@ async def test_those_who_wait_no_more_are_in_no_line() -> None:
             hasty = a_destination("http://slow.test/", concurrency=2, timeout_ms=50, version=2)
             street.begin(hasty, outcomes.append)
         (origin,) = street.client.wiring.origins._known.values()
-        assert origin.line is not None
-        assert len(origin.line) == 2  # the opening, and the pool for the attempts behind it
+        assert origin.queue is not None
+        assert len(origin.queue) == 2  # the opening, and the pool for the attempts behind it
         try:
             await until(lambda: len(outcomes) == 2)
-            assert len(origin.line) == 1
+            assert len(origin.queue) == 1
         finally:
             go_on.set()
         await until(lambda: len(outcomes) == 3)
-        assert origin.line is None
+        assert origin.queue is None
 
 
 async def test_an_idle_connection_is_used_however_many_are_being_opened_elsewhere() -> None:
