@@ -6,10 +6,11 @@ Loading the modules and making the document takes four fifths of a server's star
 `python -m` does, from its first line, with its own arguments, variables, folder, session and standard
 streams. The workers of a server are forks of loaded modules too.
 
-`tests/forked.py` is the client, over the socket `DESCRIPTOR`. The fork server has one thread, and ends when
-the socket is closed. `MODULE` prepares it before the other modules are loaded.
+`tests/forked.py` is the client, over the socket `DESCRIPTOR`. The fork server has one thread, and ends
+when the socket is closed. `MODULE` prepares it before the other modules are loaded.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -17,6 +18,7 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -79,5 +81,22 @@ def main() -> str:
     return str(asked["module"])
 
 
+def run(module: str) -> None:
+    """Run the module to its end. A usual end leaves out the destruction of all loaded modules, which
+    would take longer than most programs."""
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    threading._shutdown()  # type: ignore[attr-defined]  # as a child of `multiprocessing` ends
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    runpy.run_module(main(), run_name="__main__", alter_sys=True)
+    run(main())

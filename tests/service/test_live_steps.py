@@ -37,7 +37,9 @@ async def bring_to_life(house: ServiceHouse, destination: str) -> None:
         if index % AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
     running = ActorState.RUNNING
-    await until(lambda: all(each.state is running for each in directory.actors.values()))
+    for each in tuple(directory.actors.values()):
+        await until(lambda: each.state is running)  # noqa: B023  it is over before the next begins
+    assert all(each.state is running for each in directory.actors.values())
 
 
 async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
