@@ -1,4 +1,4 @@
-"""No step of the loop grows with the number of destinations: 50,000 have actors in one environment.
+"""No step of the loop grows with the number of destinations: 42,000 have actors in one environment.
 
 A walk over all of them without a pause would run at least that many lines in one step.
 """
@@ -21,7 +21,7 @@ from tests.service.test_steps import MOST_LINES
 from tests.service.test_stream import listening
 from tests.service.worst import NOBODY, queries
 
-LIVE = 50_000
+LIVE = 42_000
 AT_ONCE = 500  # actors created between two steps of the loop
 assert MOST_LINES < LIVE
 
