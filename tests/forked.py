@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("api", "bench", "tests")  # of the modules that are forked
+PACKAGES = ("api.", "bench.", "tests.chaos.")  # of the modules that are forked
 # Modules that need a fork server of their own, and the module that prepares it.
 PREPARED = {"tests.chaos.clock": ("tests.chaos.stand_in",)}
 MOST_BYTES = 1 << 10  # of an answer
@@ -124,7 +124,7 @@ def _is_forked(given: dict[str, Any]) -> bool:
     command, variables = given["args"], given["env"] or os.environ
     return (
         [*command[:2]] == [sys.executable, "-m"]
-        and command[2].partition(".")[0] in PACKAGES
+        and command[2].startswith(PACKAGES)
         and given["cwd"] == ROOT
         and "LD_PRELOAD" not in variables
     )
