@@ -1,7 +1,7 @@
 """A `Popen` that forks a process with Angarium's modules loaded: see `tests/fork_server.py`.
 
-Only the programs of the bench and of `tests.process.house` are started in this way. Tests of the command
-line, of packages and of starts run `python` itself.
+The bench, `tests.process.house`, `tests.chaos` and `tests.cli.programs.forked` start programs in this
+way. Tests of the command line, of packages and of starts run `python` itself.
 """
 
 import inspect
@@ -22,7 +22,6 @@ PACKAGES = ("api.", "bench.", "tests.chaos.")  # of the modules that are forked
 PREPARED = {"tests.chaos.clock": ("tests.chaos.stand_in",)}
 MOST_BYTES = 1 << 10  # of an answer
 SIGNATURE = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]  # private
-
 
 _STARTED: list["ForkServer"] = []
 
@@ -52,7 +51,10 @@ class ForkServer:
     def _asked(self, request: dict[str, Any], streams: list[int]) -> int:
         with self._turn:
             socket.send_fds(self._link, [json.dumps(request).encode()], streams)
-            return int(json.loads(self._link.recv(MOST_BYTES)))
+            answer = self._link.recv(MOST_BYTES)
+        if not answer:
+            raise RuntimeError("the fork server has ended by itself")
+        return int(json.loads(answer))
 
     def close(self) -> None:
         self._link.close()
@@ -103,28 +105,41 @@ class Popen(subprocess.Popen[Any]):
         self._close_pipe_fds(*(given[name] for name in pipes))  # type: ignore[attr-defined]  # private
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
-        waited: int | None = super()._internal_poll(_deadstate, _waitpid=self._waited)  # type: ignore[misc]
-        return waited
+        if self._pidfd is None:
+            return super()._internal_poll(_deadstate)  # type: ignore[misc,no-any-return]  # private
+        lock: threading.Lock = self._waitpid_lock  # type: ignore[attr-defined]
+        if self.returncode is None and lock.acquire(blocking=False):
+            try:
+                # Another thread can have waited before this one had the lock.
+                pid, status = (0, 0) if self.returncode is not None else self._try_wait(os.WNOHANG)
+                if pid:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            except OSError:  # at the end of this process, when its fork server has ended
+                self.returncode = _deadstate
+            finally:
+                lock.release()
+        code: int | None = self.returncode
+        return code
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        return self._waited(self.pid, wait_flags)
-
-    def _waited(self, pid: int, flags: int) -> tuple[int, int]:
         if self._pidfd is None:
-            return os.waitpid(pid, flags)
+            return super()._try_wait(wait_flags)  # type: ignore[misc,no-any-return]
         ended = select.poll()
         ended.register(self._pidfd, select.POLLIN)
-        if not ended.poll(0 if flags & os.WNOHANG else None):
+        if not ended.poll(0 if wait_flags & os.WNOHANG else None):
             return 0, 0
+        status = self._server.status(self.pid)
         os.close(self._pidfd)
-        return pid, self._server.status(pid)
+        return self.pid, status
 
 
 def _is_forked(given: dict[str, Any]) -> bool:
     command, variables = given["args"], given["env"] or os.environ
     return (
-        [*command[:2]] == [sys.executable, "-m"]
+        isinstance(command, list | tuple)
+        and [*command[:2]] == [sys.executable, "-m"]
         and command[2].startswith(PACKAGES)
         and given["cwd"] == ROOT
         and "LD_PRELOAD" not in variables
+        and hasattr(os, "pidfd_open")
     )
