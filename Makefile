@@ -85,7 +85,7 @@ docs-serve: $(VENV)/.dev  ## show the documentation site on 127.0.0.1:8000, and 
 # More workers than cores, because many tests wait for the programs that they start, and proofs wait most.
 # Tests of a file share servers, see tests/distribution.py.
 test: PYTEST_ARGS ?= -n 4 --dist loadfile
-prove: PYTEST_ARGS ?= -n 4 --dist loadfile
+prove: PYTEST_ARGS ?= -n 5 --dist loadfile
 
 test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k word" selects some)
 	@$(BIN)/python -m pytest -m "not prove" $(PYTEST_ARGS)

@@ -1,10 +1,13 @@
 """CPU and memory of process trees, read from /proc (Linux only)."""
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+# With its lowest bits, the ID of a process is the ID of its CPU clock: <linux/posix-timers.h>.
+_CPU_CLOCK = 2
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -16,12 +19,21 @@ def tree(root: int) -> list[int]:
 def cpu_s(root: int, but: int | None = None) -> float:
     """Return the CPU seconds of a process tree, with children that have ended, without the tree of
     `but`."""
-    total = 0
+    total = 0.0
     children = _children()
     for pid in {*_below(root, children)} - {*(() if but is None else _below(but, children))}:
         if fields := _stat(pid):
-            total += sum(int(field) for field in fields[11:15])
-    return total / _TICKS
+            ended = sum(int(field) for field in fields[13:15]) / _TICKS
+            total += ended + _living_cpu_s(pid, fields)
+    return total
+
+
+def _living_cpu_s(pid: int, fields: list[str]) -> float:
+    """Return the CPU seconds of a process from its clock, because `fields` has ticks of 10 ms, in which
+    a server delivers a hundred events."""
+    with suppress(OSError):
+        return time.clock_gettime(~pid << 3 | _CPU_CLOCK)
+    return sum(int(field) for field in fields[11:13]) / _TICKS
 
 
 def _children() -> dict[int, list[int]]:

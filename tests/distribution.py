@@ -36,18 +36,22 @@ APART = (
     "tests/sim/",
     "tests/transforms/",
 )
-# Proofs of twenty seconds and more, then those of ten.
+# Proofs of a minute and more, then those of twenty seconds, then those of ten.
 LONG_PROOFS = (
     "tests/packages/test_installers.py",
-    "tests/bench/test_scenarios.py::test_what_files_declare_runs_and_finds_nothing_broken",
+    "tests/transforms/test_hostile.py::test_a_thousand",
+    "tests/service/test_schemathesis.py",
     "tests/process/test_kills_second.py",
+    "tests/service/test_live_steps.py",
+    "tests/cli/",
+    "tests/packages/test_installed.py",
+    "tests/process/test_stops.py",
+    "tests/service/test_matrix.py",
+    "tests/bench/test_scenarios.py::test_what_files_declare_runs_and_finds_nothing_broken",
+    "tests/chaos/",
     "tests/process/test_standby.py",
     "tests/browser/test_figures.py",
     "tests/process/",
-    "tests/packages/test_installed.py",
-    "tests/cli/",
-    "tests/chaos/",
-    "tests/transforms/test_hostile.py::test_a_thousand",
     "tests/upgrade/",
     "tests/generated/",
     "tests/service/",

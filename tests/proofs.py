@@ -48,7 +48,7 @@ PROOFS = (
     # the lines that each step runs
     "tests/service/test_change_steps.py",
     "tests/service/test_examples.py",  # by curl
-    "tests/service/test_live_steps.py",  # the lines that each step runs, beside 50,000 actors
+    "tests/service/test_live_steps.py",  # the lines that each step runs, beside 42,000 actors
     "tests/service/test_master_key.py",
     "tests/service/test_matrix.py",
     "tests/service/test_schemathesis.py",

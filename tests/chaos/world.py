@@ -4,8 +4,6 @@ process."""
 import base64
 import http.client
 import json
-import os
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -315,16 +313,6 @@ def _furnished(folder: Path, url: str) -> str:
     service = Service(data, settings)
     service.start()
     try:
-        made = subprocess.run(
-            service.command(
-                "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage",
-                "--output", "json",
-            ),
-            env=os.environ | settings,
-            capture_output=True,
-            check=True,
-            cwd=service.root,
-        )  # fmt: skip
+        return service.make_key("--environment", "DEVELOPMENT")
     finally:
         service.stop()
-    return str(json.loads(made.stdout)["secret"])

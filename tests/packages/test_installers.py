@@ -45,6 +45,7 @@ class Offer:
             "PIP_COMPILE": "0",  # most modules of the requirements are never imported
             "PIPX_DEFAULT_BACKEND": "pip",
             "PIPX_DEFAULT_PYTHON": sys.executable,
+            "PIPX_SHARED_LIBS": str(self.dist / "pipx"),  # pipx's own pip, the same for all homes
             "UV_OFFLINE": "1",
             "UV_FIND_LINKS": str(self.needed),
             "UV_PYTHON": sys.executable,

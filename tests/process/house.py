@@ -27,20 +27,22 @@ from tests.patience import HANGS_S
 
 PAYLOAD_MARK = "payload-that-no-log-may-show"
 HEADER_MARK = "header-that-no-log-may-show"
-POLL_S, RARELY_S = 0.02, 0.1
+POLL_S, RARELY_S = 0.02, 0.5
+SHARE = 0.05  # of the time since a wait began: the next pause
 
 
 def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S) -> None:
     """Poll until `condition` holds. Another process fulfils it, and no event announces that."""
-    give_up = time.monotonic() + within_s
+    waits_since = time.monotonic()
     while True:
         began = time.monotonic()
         if condition():
             return
         looked = time.monotonic()
-        assert looked < give_up, f"not within {within_s:g} s: {what}"
+        assert looked < waits_since + within_s, f"not within {within_s:g} s: {what}"
         # Polling opens a database connection, so it must leave CPU to the awaited process.
-        time.sleep(min(max(POLL_S, 3 * (looked - began)), RARELY_S))
+        pause_s = max(POLL_S, 3 * (looked - began), SHARE * (looked - waits_since))
+        time.sleep(min(pause_s, RARELY_S))
 
 
 @dataclass(frozen=True, slots=True)

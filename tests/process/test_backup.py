@@ -2,12 +2,11 @@
 
 import hashlib
 import http.client
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from bench import programs
 from tests.patience import HANGS_S
 from tests.process import verdict
 from tests.process.conftest import _folder
@@ -15,7 +14,6 @@ from tests.process.house import Client, House, event, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
-ROOT = Path(__file__).parents[2]
 CONTENT = b"what is in the file" * 10_000
 
 
@@ -31,7 +29,7 @@ def restored() -> Iterator[House]:
 
 def angarium(house: House, *arguments: str) -> str:
     command = house.command(*arguments, "--data-dir", str(house.folder))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = programs.run(command)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
