@@ -78,7 +78,8 @@ class WebFiles:
         self._page = None if page is None else _file("text/html; charset=utf-8", page)
 
     def page(self, name: str, assets: bytes) -> bytes | None:
-        """Return a page whose assets are below the path `assets`, None without the page."""
+        """Return a page whose assets are below the path `assets`. None if there is no page of this
+        name."""
         path = self._folder / name
         if not path.is_file():
             return None

@@ -64,9 +64,9 @@ def rotate(output: str, **flags: Any) -> None:
     """Create a new key, distribute it to every running server, and encrypt all secrets with it.
 
     Deliveries continue. After an interruption, run the command again: it continues where it stopped.
-    The former key can still decrypt. Remove it with `drop` when `status` allows that. With keys in
-    ANGARIUM_MASTER_KEY, put the new key after the old one and restart the server. Then put it first,
-    restart again, and run this command.
+    The former key can still decrypt. Remove it with `drop` when `status` allows that. If the keys are in
+    ANGARIUM_MASTER_KEY, this command creates none: add a new key after the old one, and restart the
+    server. Then put it first, restart again, and run this command.
     """
     text = output != "json"
 

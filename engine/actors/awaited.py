@@ -19,7 +19,8 @@ class Awaited:
 
     @contextmanager
     def of(self, deliveries: Sequence[str]) -> Iterator[list[trio.Event]]:
-        """Yield an event for each delivery, set when a settlement of the delivery is durable."""
+        """Yield a `trio.Event` for each delivery. It is set when a settlement of the delivery is
+        durable."""
         events = [trio.Event() for _ in deliveries]
         for delivery, event in zip(deliveries, events, strict=True):
             self._events.setdefault(delivery, []).append(event)

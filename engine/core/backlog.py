@@ -375,7 +375,7 @@ class Backlog:
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
     def recount(self) -> None:
-        """Set the count of stored deliveries to zero if the store can hold none.
+        """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
         A negative count stays: a read can return deliveries that no message has counted yet.
         """

@@ -21,8 +21,8 @@ START = 8  # also the default of a fixed limit
 # A window has twice as many attempts as are in flight: in a smaller one, only the quick attempts would
 # have ended.
 GENERATIONS = 2
-# While the mean of a window has a standard error above STEADY (5 %), the window is doubled, to at most
-# MOST_GENERATIONS times the attempts in flight.
+# A window is a number of attempts whose durations are averaged. While its mean has a standard error above
+# STEADY (5 %), it is doubled, to at most MOST_GENERATIONS times the attempts in flight.
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance

@@ -71,7 +71,8 @@ class EligibleQueue:
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def live(self) -> list[deque[Delivery]]:
-        """Return the non-empty deques of the classes without replays, the most urgent class first."""
+        """Return the non-empty deques of all classes except that of replays, the most urgent class
+        first."""
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:

@@ -1,7 +1,7 @@
 """The reader: it chooses the next read from the store, one at a time.
 
-For an ordered destination, reads of skipped lanes and reads from the cursor on take turns, so that
-neither starves.
+For an ordered destination, two kinds of reads take turns, so that neither starves: those of skipped
+lanes, and those that begin at the cursor.
 """
 
 from collections.abc import Callable

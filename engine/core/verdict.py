@@ -155,7 +155,7 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Return a settlement of a delivery that no attempt has caused. `signal`: the reason.
+    """Return a delivery's settlement that does not follow from an attempt. `signal`: the reason.
 
     If the settlement has no error, the row keeps the error of the last attempt, if there was one.
     """

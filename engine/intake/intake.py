@@ -166,7 +166,7 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # Perhaps the other intake holds all environments with submissions here: let it run.
+                    # Perhaps the other intake holds all environments that wait in this one: let it run.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()

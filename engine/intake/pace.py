@@ -30,10 +30,10 @@ AHEAD_LONGEST_S = 0.06
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# If the process is busy, and AHEAD deliveries still wait at the end of the wait, the next group has at
-# most as many events as attempts have ended since the last group. Without this limit, new events would
-# take all the time of the process. If fewer attempts ended than WORKED_PART of the last group's events,
-# the receivers are slow, and there is no limit.
+# If the process is busy, and AHEAD deliveries are still in memory when a group's wait is over, the group
+# has at most as many events as attempts have ended since the last group. Without this limit, new events
+# would take all the time of the process. If fewer attempts ended than WORKED_PART of the last group's
+# events, the receivers are slow, and there is no limit.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins: the answers to

@@ -49,7 +49,7 @@ class IntakeQueue:
         free_weight, free_size = self._most_weight - self.weight, self._most_size - self.size
         if submission.weight > free_weight or submission.size > free_size:
             return False
-        # The first submission of an environment needs only free room, however large it is.
+        # The first submission of an environment needs only enough free room, whatever its share of it.
         own_weight, own_size = self._of.get(submission.environment, _NOTHING)
         return own_weight <= PORTION * free_weight and own_size <= PORTION * free_size
 

@@ -146,10 +146,10 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
     """A delivery with its attempts (oldest first), its event, and the URL of its last request.
 
-    `event` is None if retention has removed it. `sent` is the version that the last request used; None if
-    no request was sent yet. `attempts` are the newest that one answer can hold. `older`: there are
-    earlier attempts. If none of `attempts` sent a request, `sent_before` is the last earlier attempt that
-    did.
+    `event` is None if retention has removed it. `sent` is the destination's version that the last request
+    used; None if no request was sent yet. `attempts` are the newest that one answer can hold. `older`:
+    there are earlier attempts. If none of `attempts` sent a request, `sent_before` is the last earlier
+    attempt that did.
     """
 
     entry: DeliveryEntry

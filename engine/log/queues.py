@@ -86,7 +86,8 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """A gate that a waiting delivery must pass before it is sent. Lists of waits are in this order."""
+    """A gate that a waiting delivery must pass before it is sent. Lists of gates have the order of these
+    members."""
 
     DISABLED = "the destination is not ACTIVE"
     LANE = "another delivery is the head of its ordered lane"

@@ -70,7 +70,8 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """How many rows an account has. `tally` rises with each row that a session of the account adds."""
+    """How many rows a customer's account has. `tally` rises with each row that an embed session of the
+    customer adds."""
 
     tally: int
     destinations: int

@@ -58,7 +58,7 @@ def number_of(workspace: str, parts: int) -> int:
 
 
 def first_parts(workers: int, most: int) -> int:
-    """Return the number of parts of a database whose first computer has `workers` workers: enough for a
-    second computer of the same size. With one worker, one part is enough: a second part would need a
-    second process on that computer."""
+    """Return the number of parts of a database whose first computer has `workers` workers: twice as many,
+    so that a second computer of this size can take half of them. With one worker there is one part: with
+    two, the first computer would need a second process."""
     return 1 if workers == 1 else min(2 * workers, most)

@@ -1,4 +1,4 @@
-"""The folder of the sockets that link the workers of one parent. Only its owner enters.
+"""The folder of the sockets that link the workers of one parent. Only the parent's user can enter it.
 
 The parent holds a lock on the folder, which ends with the parent and its workers, even if they are
 killed. The next parent removes folders without a lock.

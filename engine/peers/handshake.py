@@ -12,9 +12,8 @@ A link of the kind REQUESTS carries single requests, which the dialler forwards 
 its proof, the acceptor sends the digest of its TLS certificate, or zeros if it has no TLS. If it
 has TLS, the TLS handshake follows.
 
-A standby that stops opens a link of the kind ENDING. On this link it sends the addresses of the
-clients whose connections it carries. The acceptor ends each of these connections with its next
-answer.
+When a standby stops, it opens a link of the kind ENDING, and sends the addresses of the clients whose
+connections it carries. The acceptor closes each of these connections after its next answer.
 """
 
 import hmac

@@ -40,7 +40,8 @@ LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
-# as large as those of one process. A crash of all workers repeats more by the same factor.
+# as large as those of one process. So if all workers crash, more attempts, by the same factor, are
+# repeated.
 LINGER_TIMES = 4
 # The limit on the backlog rows, and on the snapshots, in one commit. Ten thousand destinations can
 # become idle together, and the next outcomes must not wait for all their rows.
@@ -231,8 +232,8 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group. If the store refuses it, write its halves: the first accepted part includes all
-        marks and snapshots."""
+        """Write a group. If the store refuses it, write its halves, their halves, and so on. The first
+        part that the store accepts takes all backlog rows (`marks`) and snapshots with it."""
         parts = Halves(taken)
         for part in parts:
             try:

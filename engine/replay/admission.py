@@ -25,7 +25,8 @@ PARKED = 256
 
 
 class NextStep(Struct, frozen=True):
-    """The next step of a leg: it reads on in a parked lane, or (None) from the leg's cursor."""
+    """The next step of a leg. `lane`: the parked lane in which it reads on; None: it reads from the leg's
+    cursor."""
 
     leg: Leg
     lane: str | None

@@ -175,8 +175,8 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return the route of own events of a type. It is kept in a separate cache: a client's type that
-        is in `_routes` is not checked again, and a client must not send own events."""
+        """Return the route of own events of a type. It is not kept in `_routes`: a client's event whose
+        type is found there is not checked again, so clients could send own events."""
         audience, version = self._audience(environment, customer)
         known = self._own_routes.found.get((environment, event_type, audience))
         if known is not None and known[0] == version:

@@ -36,10 +36,10 @@ PASS_S = 0.005
 KNOWN, NEWCOMER, STRANGER = range(3)
 TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
-# After its turn, a class is not polled for a multiple of the turn's time (its rest): newcomers have at
-# most half of the loop, strangers a seventh. A known caller's event takes some five rounds of the loop;
-# without rests, each round took 2 to 4 ms longer. A process without known callers rests too: it leaves
-# its CPU time to the database, and to processes that have known callers.
+# After its turn, a class is not polled for a multiple of the turn's time (its rest). So newcomers have at
+# most half of the loop, strangers a seventh. To serve a known caller's event takes some five rounds of
+# the loop; without rests, each round took 2 to 4 ms longer. There are rests without known callers, too:
+# they leave CPU time to the database, and to processes that have known callers.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. If the machine stops the process for 10 s during a turn, the turn lasts 10 s, and six
 # times that would be a rest of a minute, in which probes of the process's health wait.

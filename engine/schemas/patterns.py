@@ -112,7 +112,7 @@ class TextPrices(Struct, frozen=True):
 
 
 def alive(pattern: str) -> int:
-    """Return the largest number of places in a pattern that one character of a text can match.
+    """Return how many places of a pattern one and the same character of a text can match, at most.
 
     If a pattern begins with `^`, a character can match at only one of the places before the first element
     of variable length. For a malformed pattern the number has no meaning.

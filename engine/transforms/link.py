@@ -25,8 +25,8 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The limit of a run that has used less CPU than `worker.CPU_S`: the computer is busy, and the script is
-# not at fault. Without a limit, a worker that gets no CPU would hold its jobs for ever.
+# The time limit of a run that has used less CPU than `worker.CPU_S`: the computer is busy, and the script
+# is not at fault. Without this limit, a worker that gets no CPU would hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle computer

@@ -21,7 +21,7 @@ class HostCheck:
 
     async def objection(self, host: str, workspace: str) -> str | None:
         """Return the error message if every address of `host` is forbidden. None: an address is allowed,
-        or the name was not resolved within LOOKUP_S. The workspace is charged for the thread."""
+        or the name was not resolved within LOOKUP_S. The look-up's thread counts as the workspace's."""
         resolution = self._resolver.known(host) or await self._resolved(host, workspace)
         if resolution is None or isinstance(resolution, WireError):
             return None

@@ -371,7 +371,7 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # The driver's own time limit would leave a timer in the loop until its due time, which
+                # The driver's own time limit would leave its timer in the loop until the limit. The timer
                 # keeps the caller's context alive, such as a request with its body.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)

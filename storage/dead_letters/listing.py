@@ -186,8 +186,8 @@ class PostgresDeadLetterLog:
 
 
 def _filters_of(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return True if the filter names exactly one destination, and the conditions that no index
-    serves."""
+    """Return two things: whether the filter names exactly one destination, and the conditions that no
+    index serves."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -135,7 +135,8 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return a key's name, or an empty text without a key that does something."""
+    """Return the name of the pressed key, or an empty text if no key was pressed or the key does
+    nothing."""
     import curses
 
     if 32 <= code < 127:
