@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bench.crowding import crowd
 from bench.resting import resting
 from bench.transforms import HOSTILE, script
-from bench.yard import ROUND_SPARE_S, TIMEOUT_MS, Yard
+from bench.yard import ROUND_MARGIN_S, TIMEOUT_MS, Yard
 
 LIST_FILTERS = (
     "", "?status=FAILED", "?status=RETRYING", "?status=DELIVERED", "?isReplay=true", "?priority=HIGH",
@@ -61,7 +61,7 @@ def _named(yard: Yard) -> None:
     rate = yard.of(200)
     yard.start(
         "bench.load",
-        events=rate * (yard.seconds + ROUND_SPARE_S),
+        events=rate * (yard.seconds + ROUND_MARGIN_S),
         connections=4,
         rate=rate,
         event_type="hostile",
@@ -133,7 +133,7 @@ def _crowds(yard: Yard) -> None:
     assert yard.crowd is not None
     yard.start(
         "bench.load",
-        events=yard.seconds + ROUND_SPARE_S,
+        events=yard.seconds + ROUND_MARGIN_S,
         connections=1,
         rate=1,
         event_type="hostile",

@@ -9,7 +9,7 @@ from bench.crowding import Crowd
 from bench.posting import load
 from bench.service import Module, Service, call
 
-ROUND_SPARE_S = 30  # a plan is this much longer than the round; `stop` ends it
+ROUND_MARGIN_S = 30  # a plan is this much longer than the round; `stop` ends it
 TIMEOUT_MS = 10_000  # longer attempts would disturb later rounds
 
 
@@ -62,7 +62,7 @@ class Yard:
         rate = self.of(rate)
         self.start(
             "bench.load",
-            events=rate * (self.seconds + ROUND_SPARE_S),
+            events=rate * (self.seconds + ROUND_MARGIN_S),
             connections=4,
             rate=rate,
             types=types,

@@ -151,7 +151,7 @@ class Answering(Channel):
                 return False
         return True
 
-    def _tell(self, head: Head, direct: DirectAnswer) -> None:
+    def _answer_directly(self, head: Head, direct: DirectAnswer) -> None:
         self._keep = self._pass_over() and self.may_keep()
         headers = direct.headers
         if head.origin is not None:

@@ -105,7 +105,7 @@ class StreamAnswering:
         self._begin_answer(answer.status, headers)
         self._put(NOTHING if head.method == b"HEAD" else memoryview(answer.body), last=True)
 
-    def tell(self, direct: DirectAnswer) -> None:
+    def answer_directly(self, direct: DirectAnswer) -> None:
         """Send an answer that the door gives instead of the application."""
         headers = [*direct.headers, (b"date", date())]
         if direct.body:

@@ -193,7 +193,7 @@ class StreamRequest(StreamAnswering):
             judged = heads.judge(head.method, head.path, head.query, head.fields, self.request_id)
             self._lane.know(isinstance(judged, Entry) and judged.admission is not None)
             if isinstance(judged, DirectAnswer):
-                self.tell(judged)
+                self.answer_directly(judged)
                 return
             entry = judged
         self._progress = Progress(self._lane.limits)

@@ -72,7 +72,7 @@ class Passing(Answering):
             judged = heads.judge(head.method, head.path, head.query, head.fields, self._request_id)
             self._know(isinstance(judged, Entry) and judged.admission is not None)
             if isinstance(judged, DirectAnswer):
-                self._tell(head, judged)
+                self._answer_directly(head, judged)
                 return
             entry = judged
         self._progress = Progress(self._limits)

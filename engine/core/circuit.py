@@ -84,7 +84,7 @@ class Circuit:
             self.suspects = {}
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
-    def spared(self, delivery: str, now: float) -> bool:
+    def sent_nothing(self, delivery: str, now: float) -> bool:
         """Note an attempt that sent nothing. Returns whether the state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 

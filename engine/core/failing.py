@@ -13,7 +13,7 @@ SILENT_S = 3600.0
 class Failing:
     """Owner of a destination's failures in a row. Instants are seconds since the epoch."""
 
-    __slots__ = ("began_at", "failures", "quiet", "silent_since", "since", "spared_at")
+    __slots__ = ("began_at", "failures", "quiet", "restarted_at", "silent_since", "since")
 
     def __init__(self, kept: FailureRow | None, now: float) -> None:
         self.failures = 0
@@ -21,12 +21,12 @@ class Failing:
         self.since: float | None = None  # when the destination began to count as failing
         # since when deliveries have waited and failed without a success
         self.silent_since: float | None = None
-        self.spared_at: float | None = None  # when the count of failing time restarted
+        self.restarted_at: float | None = None  # when the count of failing time restarted
         self.quiet = True  # only deliveries of Angarium's own events have failed
         if kept is not None:
             self.failures, self.quiet = kept.failures, kept.quiet
             self.since = None if kept.since is None else min(kept.since, now)
-            self.spared_at = None if kept.spared_at is None else min(kept.spared_at, now)
+            self.restarted_at = None if kept.restarted_at is None else min(kept.restarted_at, now)
             silent = kept.silent_since
             self.silent_since = None if silent is None else min(silent, now)
             began = [at for at in (kept.began_at, silent, kept.since, now) if at is not None]
@@ -51,7 +51,7 @@ class Failing:
         """Count a success. Returns True if the destination was failing."""
         recovered = self.since is not None
         self.failures, self.quiet = 0, True
-        self.began_at = self.since = self.silent_since = self.spared_at = None
+        self.began_at = self.since = self.silent_since = self.restarted_at = None
         return recovered
 
     def due_at(self) -> float | None:
@@ -76,25 +76,30 @@ class Failing:
         self.since = now
         return True
 
-    def spare(self, now: float) -> None:
+    def restart(self, now: float) -> None:
         """Restart the time that `fails_longer` measures: an operator has changed the destination."""
         if self.since is not None:
-            self.spared_at = now
+            self.restarted_at = now
 
     def clock_stepped(self, by_s: float) -> None:
         self.began_at = None if self.began_at is None else self.began_at + by_s
         self.since = None if self.since is None else self.since + by_s
         self.silent_since = None if self.silent_since is None else self.silent_since + by_s
-        self.spared_at = None if self.spared_at is None else self.spared_at + by_s
+        self.restarted_at = None if self.restarted_at is None else self.restarted_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
         """Return True if the destination has failed for at least `than_s` seconds since the last
-        `spare`, if any."""
-        return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
+        `restart`, if any."""
+        return self.since is not None and now - max(self.since, self.restarted_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:
         if not self.failures:
             return None
         return FailureRow(
-            self.failures, self.quiet, self.silent_since, self.since, self.spared_at, self.began_at
+            self.failures,
+            self.quiet,
+            self.silent_since,
+            self.since,
+            self.restarted_at,
+            self.began_at,
         )

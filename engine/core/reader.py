@@ -225,7 +225,7 @@ class Reader:
             if self.beyond is None and self.next_due is None and self._window.caught_up():
                 return None  # nearly always
             return self._choose_beyond(now) or self._choose_due(now) or self._choose_class()
-        first, second = self._choose_lane, self._choose_stretch
+        first, second = self._choose_lane, self._choose_range
         if not self._lanes_turn:
             first, second = second, first
         return first() or second()
@@ -260,7 +260,7 @@ class Reader:
         window = self._window
         for group, cursor in enumerate(window.cursors):
             if cursor < window.lasts[group]:
-                return self._begin_stretch(group, limit, max(1, window.room(None)[1]))
+                return self._begin_range(group, limit, max(1, window.room(None)[1]))
         limit = min(limit, DUE_READ)
         if self.next_due is not None:
             return self._begin_due(now, limit, self._retrying())
@@ -328,7 +328,7 @@ class Reader:
                 # in memory.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
-                    return self._begin_stretch(queue, min(room, READ_CHUNK), size)
+                    return self._begin_range(queue, min(room, READ_CHUNK), size)
         return None
 
     def _choose_lane(self) -> AnyRequest | None:
@@ -354,7 +354,7 @@ class Reader:
         )
         return self._begin(Outstanding(request, lane=lane), limit, size)
 
-    def _choose_stretch(self) -> AnyRequest | None:
+    def _choose_range(self) -> AnyRequest | None:
         lanes, window = self._lanes, self._window
         assert lanes is not None
         if window.cursors == window.lasts or lanes.saturated() or lanes.strictly_skipped():
@@ -364,9 +364,9 @@ class Reader:
         if room <= 0 or size <= 0 or (few and self._queue.any_ready()):
             return None
         self._lanes_turn = True
-        return self._begin_stretch(0, min(room, READ_CHUNK), size)
+        return self._begin_range(0, min(room, READ_CHUNK), size)
 
-    def _begin_stretch(self, group: int, limit: int, size: int) -> AnyRequest:
+    def _begin_range(self, group: int, limit: int, size: int) -> AnyRequest:
         window, lanes = self._window, self._lanes
         request = ReadRequest(
             classes=(CLASSES[group],) if lanes is None else CLASSES,

@@ -30,7 +30,7 @@ class FailureRow(Struct, array_like=True):
     quiet: bool
     silent_since: float | None
     since: float | None
-    spared_at: float | None = None
+    restarted_at: float | None = None
     began_at: float | None = None
 
 

@@ -139,7 +139,7 @@ class Throttle:
 
     def skipped(self, delivery: Delivery, now: float) -> None:
         """Note an attempt that sent nothing."""
-        if self.circuit.spared(delivery.id, now):
+        if self.circuit.sent_nothing(delivery.id, now):
             self.changed = True
 
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
@@ -191,7 +191,7 @@ class Throttle:
         moved = old.url != new.url or new.moved_version > old.version
         if enabled or moved:
             self.circuit.repaired(now)
-            self.failing.spare(now)
+            self.failing.restart(now)
         if moved:
             self.paused_until = self.blocked_since = None
         elif self.paused_until is not None:
@@ -329,7 +329,7 @@ class Throttle:
             self.gone_version = None if settled else config.version
         if enabled or moved:
             self.circuit.repaired(now)
-            self.failing.spare(now)
+            self.failing.restart(now)
         if snapshot.seen != config.version:
             self.changed = True
         return None if moved else snapshot.limit

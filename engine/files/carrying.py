@@ -32,7 +32,7 @@ KNOWN_BYTES = 16 * 1024 * 1024
 # After a failure, a source gets at most two requests a second, however many destinations retry. This
 # delays no delivery's own retry, which waits longer even with the shortest schedule.
 FAILED_S = 0.5
-SPARED_MOST_S = 60.0  # the longest Retry-After
+RETRY_AFTER_MOST_S = 60.0  # the longest Retry-After
 GONE = "the file is gone: it was removed with its event's retention"
 
 log = structlog.get_logger("angarium.files")
@@ -115,7 +115,7 @@ class FileCarrier:
             result = ReadyFiles(tuple([file.id for file in files]), payload, attachments)
         except SourceError as error:
             result = Failure(error.category, error.message)
-            keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
+            keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, RETRY_AFTER_MOST_S))
         except Exception:  # a barrier: only the attempts of this event fail
             log.exception("files.prepare_failed", event_id=event.id, **log_fields(event.trace))
             result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")

@@ -15,7 +15,7 @@ _WITHIN = frozenset(
     )
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
-CHOICES_TOLD = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
+CHOICES_LISTED = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
 # The outline of a subschema can accept more values than the subschema. Under these keywords, the
 # outline of the schema could then refuse more values than the schema.
 _CONTRARY = ("not", "if", "contains")
@@ -33,7 +33,7 @@ def outline(schema: Any) -> Any:
         if keyword in _LITERAL:
             found[keyword] = value
         elif keyword in _CHOICES:
-            if len(value) <= CHOICES_TOLD and all(map(_flat, value)):
+            if len(value) <= CHOICES_LISTED and all(map(_flat, value)):
                 found[keyword] = value
         elif keyword in _CONTRARY:
             if _flat(value) and keyword != "if":

@@ -156,12 +156,12 @@ def test_a_probe_that_says_nothing_is_followed_by_another_at_once() -> None:
 def test_a_delivery_that_was_skipped_says_nothing_of_the_destination() -> None:
     circuit = Circuit()
     fail(circuit, 9, 9)
-    assert circuit.spared("skipped", NOW) is False
+    assert circuit.sent_nothing("skipped", NOW) is False
     circuit.failed("last straw", ErrorCategory.DNS, NOW)
     assert state_of(circuit) is CircuitState.OPEN  # it did not end the row of failures
     circuit.probed("probe", NOW + 1)
-    assert circuit.spared("another", NOW + 1) is False
-    assert circuit.spared("probe", NOW + 1.5) is True
+    assert circuit.sent_nothing("another", NOW + 1) is False
+    assert circuit.sent_nothing("probe", NOW + 1.5) is True
     assert state_of(circuit) is CircuitState.OPEN
     assert circuit.may_probe(NOW + 1.5)  # nothing was sent, so another probe can go at once
 

@@ -72,13 +72,13 @@ PATIENCE = (
     mutant(
         "a success does not restore patience",
         "A destination that recovers still counts as failing since the beginning.",
-        (Failing, "succeeded", "set spared_at", "self.silent_since = None"),
+        (Failing, "succeeded", "set restarted_at", "self.silent_since = None"),
         needs="patience",
     ),
     mutant(
         "enabled without patience",
         "A destination that was enabled again has failed for as long as before.",
-        (Failing, "spare", "set spared_at", DROPPED),
+        (Failing, "restart", "set restarted_at", DROPPED),
         needs="patience switch",
     ),
     mutant(
