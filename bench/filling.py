@@ -23,7 +23,7 @@ OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as
 CUSTOMERS, TYPES = 500, 50
 WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
 
-# An ID like those of `engine.model.identity`: its instant, random digits, and a given end.
+# An ID like those of `engine.model.identity`: its instant, random digits, and the given last digits.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
     || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
 _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"

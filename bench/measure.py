@@ -208,6 +208,7 @@ def named(variant: str, figure: str) -> str:
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return the name of a ratio, such as `keyOverNoneP99Ms`; for `timesFloor` only `keyOverNone`."""
+    """Return the name of a ratio, such as `keyOverNoneP99Ms`. The name of the ratio of `timesFloor` has
+    no figure: `keyOverNone`."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

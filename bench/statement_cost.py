@@ -57,8 +57,8 @@ class Spent:
         return answer
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
-        """Return a group of successful outcomes, which end in `minute` minutes. Making the group counts
-        as CPU, because other source trees do a part of this work in the statement."""
+        """Return a group of successful outcomes, which end in `minute` minutes. The CPU to make it is
+        measured too, because other source trees do a part of this work in the statement."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])

@@ -124,7 +124,7 @@ class Sampler:
 
 
 def call_at(code: CodeType, offset: int) -> str:
-    """Return the source text of the call at an instruction; empty for another instruction."""
+    """Return the source text of the call at an instruction; empty if the instruction is no call."""
     if offset < 0 or "CALL" not in dis.opname[code.co_code[offset]]:
         return ""
     positions = list(code.co_positions())

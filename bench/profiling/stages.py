@@ -111,7 +111,8 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# The work of these modules counts for the caller's stage; without such a caller, for this stage.
+# The work of these modules counts for the stage of their caller. If no caller has a stage, it counts for
+# the stage given here.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",

@@ -406,7 +406,8 @@ class House:
             self.tables.destinations, self.writer, self.plans, self.quotas, CATALOG, self.rules
         )
         self.schemas = SchemaCommands(self.tables.schemas, self.writer)
-        # Passes take no time while a mock clock stands still: a rest would last for ever.
+        # Measured by trio's clock, passes take no time under a mock clock, so the reactor never rests. A
+        # rest would last for ever, because the clock stands still.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.shares = shares_of(Settings())

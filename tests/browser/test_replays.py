@@ -25,7 +25,7 @@ def settled(house: House, destination: str, count: int) -> None:
 
 
 def slow_replay(house: House, destination: str) -> str:
-    """Start a replay that has sent one delivery and sends no more at this rate.
+    """Start a replay at a rate at which only its first delivery is sent. Return when that is delivered.
 
     A higher rate sends the next delivery immediately, because the wait at the slow rate does not
     apply to it.

@@ -64,8 +64,8 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Return the kind with maps in place of objects, and without "encoded": JSON that a caller passes as
-    bytes."""
+    """Return the kind with maps in place of objects, and without "encoded" (JSON that a caller passes as
+    bytes)."""
     return frozenset(map(_opened, kind - {"encoded"}))
 
 

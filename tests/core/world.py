@@ -256,7 +256,8 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """Let the machine decide. Return its commands if the fast path is open afterwards, else None."""
+        """Let the state machine decide. Return its commands if the fast path is open afterwards, else
+        None."""
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read
 

@@ -133,7 +133,8 @@ class House:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
         self.limits = limits
-        # While a mock clock stands still, passes take no time: a rest would last for ever.
+        # Measured by trio's clock, passes take no time under a mock clock, so the reactor never rests. A
+        # rest would last for ever, because the clock stands still.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.ingest = FakeIngest()

@@ -137,7 +137,8 @@ async def test_a_refused_body_without_end_has_its_stream_reset_without_an_error(
     async with open_house() as house:
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS, end=False)
-        # The door counts only what comes after its answer. Before that, a window's bytes can come.
+        # The door counts only what comes after its answer. What comes before it, at most STREAM_WINDOW
+        # bytes, is sent in vain.
         needed = QUICK.http2_drain_bytes + STREAM_WINDOW
         sent = 0
         with trio.fail_after(HANGS_S):

@@ -70,7 +70,8 @@ async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
 async def test_a_deadline_that_ends_the_last_request_of_a_drain_leaves_a_moment_alone(
     mock_clock: MockClock,
 ) -> None:
-    """A body that never arrives: a 408 follows, then a wait for the rest of the body, then GOAWAY."""
+    """The body never arrives. First the deadline answers 408, then the door waits once more for the rest
+    of the body, and then it sends GOAWAY."""
     head = frame(HEADERS, 4, 3, block()) + frame(DATA, 0, 3, EVENT[:5])
     async with opened(head) as (house, client, connection):
         house.closing = True

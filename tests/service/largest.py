@@ -1,4 +1,4 @@
-"""An object for each request that changes it without a body. The object is as large as the API allows, if
+"""Objects for the requests that have no body and change an object. Each is as large as the API allows, if
 that is cheap to create."""
 
 from collections.abc import Awaitable, Callable

@@ -10,7 +10,8 @@ import schemathesis
 from schemathesis import Case, CheckContext, Response
 
 ACCEPTED = {401, 403, 404, 409}
-# (offending place, message): each of a refusal's fields must match an entry.
+# (pattern of a field's path, pattern of its message): each field that a refusal names must match an
+# entry.
 BEYOND_SCHEMAS = [
     (r"cursor", r"is not a cursor of this list"),
     (r"from", r"is after to"),

@@ -24,7 +24,8 @@ from tests.service.malformed import (
 )
 
 WITHIN_S = 10.0  # below all of the door's deadlines, so that none of them ends a case
-# The objects that rows name, besides an event and a destination with its rule.
+# The objects that the table of malformed requests names, besides an event and a destination with its
+# rule.
 MADE: list[tuple[str, str, dict[str, Any]]] = [
     ("schema", "/schemas", {"eventType": "a", "schema": {}}),
     ("key", "/api-keys", {"name": "k", "scope": "read"}),

@@ -1,4 +1,5 @@
-"""A start reads the configuration once and serves when it is confirmed."""
+"""A server's start: it reads the configuration once, and serves as soon as the database has confirmed
+that nothing has changed since."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence

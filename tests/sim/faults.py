@@ -65,8 +65,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step, turn or pass (a call between two modules), and carry out the
-        strikes due at this number."""
+        """Count one more of `what`: "call", "settle", "send", "step", "turn" or "pass" (a call between
+        two modules). Carry out the strikes that are due at the new number."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

@@ -82,7 +82,8 @@ BREAK_SHARE = 0.15
 AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
 AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
 LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their answers are read
-# The share of histories in which callers send single waiting deliveries at once, or cancel them.
+# The share of histories in which callers order single waiting deliveries to be sent without a wait, or
+# cancel them.
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8

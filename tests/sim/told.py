@@ -422,8 +422,8 @@ def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
 
 
 def regrouped(at: float) -> Telling:
-    """A node records an attempt that ended at a given time after nodes of other parts took
-    its slots."""
+    """A database gets a third part, whose nodes take slots of the others. A node then records an attempt
+    that it began before."""
     telling = Telling()
     telling.boot(0, 1, part=1, parts=2)
     telling.destination(1)
@@ -485,8 +485,8 @@ def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30
 
 
 def crashed_in_a_row(at: float) -> Telling:
-    """Twelve failures follow each other quickly; the actor crashes at a given time, before the first
-    one or while it is under way."""
+    """Twelve attempts fail quickly one after the other. The actor crashes at a given time, before the
+    first attempt or during it."""
     telling = a_telling(schedule_s=())
     deliveries = events(telling, *[f"e{number}" for number in range(12)])
     for place, delivery in enumerate(deliveries):

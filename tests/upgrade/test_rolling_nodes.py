@@ -97,7 +97,7 @@ def _refuse_to_go_back(old: Outside) -> None:
 
 
 def taken_over(house: House) -> list[str | None]:
-    """Return the node that died before each takeover, or None if it handed over its part."""
+    """Return for each takeover the node that died before it, or None if a node handed its part over."""
     lines = map(json.loads, house.log_file.read_text().splitlines())
     return [line["former"] for line in lines if line["event"] == "part.taken_over"]
 

@@ -3,7 +3,8 @@
 from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
 
-# Each book has its own hand (a thread), so that faults of different kinds meet.
+# A book has faults of one kind. Each book has a thread of its own, so that faults of several kinds happen
+# at the same time.
 BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
     servers.BOOK,
     (*databases.BOOK, *disks.BOOK),

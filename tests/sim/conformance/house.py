@@ -44,7 +44,8 @@ class House:
         return self.side.ports
 
     async def built(self) -> "House":
-        """Make destinations, and workspaces until the environment of the records exists."""
+        """Make three workspaces, because the records name an environment of the third, and the
+        destinations."""
         for name in ("one", "two", "three"):
             tenants = self.ports.configuration.tenants
             made = WorkspaceModel(

@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 
 
 class Failing:
-    """A gateway that obeys the next word: late, denied, lost or contended. Without a word it is
-    direct."""
+    """A gateway that treats each call as the next word says: late, denied, lost or contended. Without a
+    word, it makes the call as usual."""
 
     def __init__(self) -> None:
         self.next: list[str] = []

@@ -1,6 +1,6 @@
 """Backlog rows: a destination has one while it has unsettled deliveries, and none at the end.
 
-A disabled destination can keep a row that a crash left until it is enabled.
+After a crash, a disabled destination can keep its row for longer: until it is enabled.
 """
 
 from collections.abc import Iterator

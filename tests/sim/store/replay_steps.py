@@ -1,5 +1,5 @@
-"""Writes of replay jobs in the simulated database: transactions guarded by the job's status and the leg's
-step."""
+"""Writes of replay jobs in the simulated database. Each transaction checks the job's status, and the
+number of steps that the leg (the job's part for one destination) has had."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

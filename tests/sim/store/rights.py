@@ -106,7 +106,8 @@ class Rights:
             transaction.after(partial(self._holders.remove, held))
 
     def require_unheld(self, processes: Collection[int], patience_s: float | None = None) -> None:
-        """Raise LockedError if a transaction holds the right to write of one of these processes."""
+        """Raise LockedError if a transaction has locked the row that gives one of these processes the
+        right to write."""
         for process, transaction in self._holders:
             if process in processes:
                 raise LockedError(transaction, patience_s)
