@@ -40,8 +40,8 @@ LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
-# as large as those of one process. So if all workers crash, more attempts, by the same factor, are
-# repeated.
+# as large as those of one process. So a crash of all workers repeats more attempts, by the same factor at
+# most.
 LINGER_TIMES = 4
 # The limit on the backlog rows, and on the snapshots, in one commit. Ten thousand destinations can
 # become idle together, and the next outcomes must not wait for all their rows.
