@@ -112,8 +112,8 @@ class FrontDoor:
                         await self._over.wait()
                     finally:
                         # Close all connections before the nursery closes: afterwards no task could serve
-                        # a request. `stop_accepting` comes second, because its `wind_up` would still
-                        # serve requests of open connections.
+                        # a request. Only then call `stop_accepting`: it would still serve requests of
+                        # connections that are open.
                         self._close_all()
                         self.stop_accepting()
                         self._handshakes.close()

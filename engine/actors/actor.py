@@ -28,7 +28,7 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new state machine
 class DestinationActor:
     """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
     `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
-    unsettled deliveries, except those of the next `tell_arrived`."""
+    unsettled deliveries, except those that the next call of `tell_arrived` passes."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",

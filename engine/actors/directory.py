@@ -123,8 +123,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, in seq order, read the store again, because some of
-        the deliveries may not have reached them. Until that read, keep their backlog rows."""
+        """Let the actors of committed deliveries read the store again, because some of the deliveries may
+        not have reached them. Until that read, keep their backlog rows. `deliveries` are in seq order."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)

@@ -55,7 +55,7 @@ class ScriptLimit:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
-        """Return whether `member` must begin no attempt now. Then `member` is woken when it can."""
+        """Return whether `member` must begin no attempt now. If so, it is woken when it can."""
         if not self._full and not self._held:
             return False
         config = member.config

@@ -183,8 +183,8 @@ def previewed(
 ) -> TemplateOutput:
     """Return the request that a template would make of an outbound body.
 
-    `given` is a configuration, or with `stored` a merge patch of it; `headers` are the destination's
-    own. Secrets can be masked or left out.
+    `given` is a configuration or, if there is a `stored` one, a merge patch of that. `headers` are the
+    destination's own. Secrets can be masked or left out.
     """
     config = _config(definition, given, stored)
     unknown = {name for name, value in config.items() if value is None}

@@ -48,8 +48,9 @@ def _within_most(
 ) -> int | None:
     """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The mean of the bucket's durations shows where in the bucket most of them lie. It follows from the
-    sum of all durations: each duration in another bucket counts as the middle of that bucket.
+    The mean of the bucket's durations shows where in the bucket most of them lie. To compute this mean,
+    each duration in another bucket counts as the middle of that bucket and is subtracted from the sum of
+    all.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])

@@ -210,7 +210,8 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if the destination is disabled now, or need not be disabled any more."""
+        """Return True if the hold of a destination that must be disabled ends: it is disabled now, or its
+        new configuration no longer asks for it."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 

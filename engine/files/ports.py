@@ -96,8 +96,8 @@ class FileStore(SuspectStore, Protocol):
     """
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows; a row that exists stays as it is. `Depot.keep` must hold the content that a row
-        names."""
+        """Write rows; a row that exists stays as it is. Call it within `Depot.keep`, which keeps the
+        contents that the rows name from being removed."""
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""

@@ -29,9 +29,9 @@ from engine.filters.syntax import (
 )
 from engine.filters.values import CHARACTERS
 
-STEPS = 20  # of one evaluation: 2 to 5 us
-# Of one evaluation with a pattern, which the library compiles each time: 300 us at most, 30 us for usual
-# patterns.
+STEPS = 20  # the price of one evaluation, which takes 2 to 5 us
+# The price of one evaluation with a pattern, which the library compiles each time. It takes 300 us at
+# most, and 30 us with usual patterns.
 MATCH_STEPS = 1_000
 _ARITHMETIC = frozenset("+-*/%")
 _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)

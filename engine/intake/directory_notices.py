@@ -15,7 +15,7 @@ class NoticedDirectory(Protocol):
     """The part of the directory of actors that `DirectoryNotices` calls."""
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of these committed deliveries read the store again, because the deliveries may
+        """Let the actors of these committed deliveries read the store again, because the deliveries may
         not have reached them. `deliveries` are in seq order."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:

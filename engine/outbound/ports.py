@@ -73,7 +73,8 @@ class Transformed(Struct, frozen=True):
 
 
 class TransformStage(Protocol):
-    """The stage that runs transform scripts. A run finds nothing that an earlier run has changed."""
+    """The stage that runs transform scripts. Runs are isolated: no run sees what an earlier run has
+    changed."""
 
     def run(
         self,

@@ -64,7 +64,7 @@ async def dial(
     their ids, the present key first.
 
     Use REQUESTS only if the other end's release knows this kind. ENDING needs no such check: an older
-    release treats the addresses as a client's malformed request.
+    release takes what a link of this kind sends for a client's malformed request, and does nothing.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)

@@ -114,8 +114,8 @@ class Acceptance(Struct):
     - `base` + k is the seq of the group's k-th delivery.
     - `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries
       were not written.
-    - `unheld`: events that an earlier run of the statement did not write, because another event held
-      their key. That event's claim has expired since.
+    - `unheld`: events that were not written either. When an earlier run of the statement did not write
+      them, another event held their key; that event's claim has expired since.
     """
 
     base: int

@@ -76,7 +76,7 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
         category = outcome.category
         results[category] = results.get(category, 0) + 1
         if settlement.status is _DELIVERED and delivery.replay_job is None:
-            # Consecutive events are often accepted in the same millisecond, which is computed only once.
+            # Consecutive events are often accepted in the same millisecond. `accepted_ms` is then reused.
             if event.id[:13] != instant:
                 instant, accepted_ms = event.id[:13], created_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms

@@ -72,8 +72,9 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Replace each refusal in `entries` by its event, if the event's idempotency key has a holder. The
-    holder was accepted before, or is earlier in the batch.
+    """Find the refused events in `entries` whose idempotency key another event (the holder) has. The
+    holder was accepted before, or is earlier in the batch. Replace such a refusal by the event that was
+    refused.
 
     Return the holders by the id of the refused event.
     """

@@ -62,8 +62,8 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.instant()
-        # A copy, because closing changes the dict. A new iterator for each connection would pass over all
-        # deleted entries at the dict's front.
+        # A copy, because closing changes the dict. To ask the dict for its first entry each time would be
+        # slow: it would walk through all deleted entries at its front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:

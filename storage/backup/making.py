@@ -354,8 +354,8 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write the keys that were present before and after the copy, because a rotation can change them
-        meanwhile."""
+        """Write the keys that were present before the copy, and those that are present after it: a
+        rotation can change them meanwhile."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

@@ -104,7 +104,8 @@ def reap(pid: int) -> None:
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Return True if a process's working directory is `folder`, as a server's is, or unknown."""
+    """Return False if the process cannot be the folder's server: its working directory is known, and is
+    another one."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account

@@ -151,9 +151,10 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group runs again, its first run has written everything or nothing. This condition accepts both
-# cases: the second run writes everything, or it makes no attempt and no lasting change. A settlement that
-# only changes the time of a retry is not `lasting`: the UPDATE accepts it in each run.
+# When a group's statement runs again, its first run has written everything or nothing. This condition
+# accepts both cases: the second run writes everything, or it inserts no row of an attempt and makes no
+# lasting change. A settlement that only changes the time of a retry is not `lasting`: each run makes that
+# change.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
