@@ -176,7 +176,8 @@ def around(measured: Sequence[Floor]) -> Floor:
 
 
 def drift(measured: Sequence[Floor]) -> float:
-    """Return the largest drift of a floor: its highest value divided by its lowest."""
+    """Return the largest drift among the floors (see `Floor`). The drift of one is its highest measured
+    value divided by its lowest."""
     return max(
         (
             max(values) / min(values)

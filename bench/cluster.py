@@ -126,8 +126,8 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
-    """In small groups, an event pays a larger share of its group. If both arguments are equal, events pay
-    everything."""
+    """Split the measured CPU into the cost of a group and the cost of an event: in small groups, an event
+    has a larger share of its group's cost. If both arguments are equal, all CPU counts as the events'."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
     groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node

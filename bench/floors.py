@@ -1,6 +1,7 @@
-"""The stability of this machine: repeated floors, `python -m bench floors [--times 10]`.
+"""The stability of this machine, by repeated measurements of its floors (see `bench.calibration`):
+`python -m bench floors [--times 10]`.
 
-One floor takes 2 to 6 seconds, longer while other programs run; ten take up to a minute.
+One measurement takes 2 to 6 seconds, longer while other programs run; ten take up to a minute.
 """
 
 import argparse

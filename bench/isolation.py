@@ -173,7 +173,8 @@ def isolation(
             group = [each for each in chosen if each.secure is secure]
             if not group:
                 continue
-            # A second server with fewer workers would take fewer of the machine's cores.
+            # A second server with fewer workers could use fewer of the machine's cores, so the two would
+            # not be comparable.
             alike = partial(Neighbourhood, service, secure=secure, workers=nodes)
             service.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             servers = [stack.enter_context(alike()) if secure else service]

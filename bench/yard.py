@@ -15,7 +15,8 @@ TIMEOUT_MS = 10_000  # longer attempts would disturb later rounds
 
 @dataclass
 class Yard:
-    """A harmful neighbour's key, the hostile receiver's ports, its destinations and processes."""
+    """A harmful neighbour: its key, its destinations, its processes, and the ports of its hostile
+    receiver."""
 
     service: Service
     key: str

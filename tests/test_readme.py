@@ -106,8 +106,8 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
         event = out.rpartition("EVENT=")[2].strip()
         await receiver.wait_for(event)
         assert "signature verified" in await receiver.wait_for('"order": 42')
-        # Four requests are repetitions: the invoice's after the retry of its dead delivery, and all three
-        # of the replay.
+        # Four requests are repetitions: one of the invoice, whose dead delivery was retried, and three of
+        # the replay.
         await receiver.wait_for("(seen before)", 4)
         await receiver.wait_for('"text": "Order 43: 5.00"', 2)
         printed = await receiver.wait_for('"text": "Order 42: 19.90"')

@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# The CPU between two samples. A kernel with 250 Hz samples at its ticks of 4 ms: a second of CPU has 250
-# to 333 samples.
+# The CPU between two samples: 333 samples in a second of CPU. A kernel with 250 Hz samples only at its
+# ticks, every 4 ms: 250 samples.
 INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of other threads' samples
 CALL = (

@@ -17,7 +17,8 @@ def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     require_chromium()
     for name, times in REPEATED.items():
         monkeypatch.setattr(measuring, name, times)
-    # The program starts its own Chromium. Playwright allows one per thread, and the tests share one.
+    # The program starts a Playwright of its own. A thread can have only one, and this thread has that of
+    # the other tests, so the program runs in another thread.
     with ThreadPoolExecutor(1) as pool:
         figures = pool.submit(measured, DELIVERIES, watched_s=0.5).result()
     assert len(figures) == 8

@@ -404,7 +404,7 @@ class World:
         """Step the clock.
 
         Pauses, and waits for the rate, end after the same time as without the step. A row's next attempt
-        keeps its time, but comes after at most the schedule's shortest wait.
+        comes at the time that the row names, or after the schedule's shortest wait if that is earlier.
         """
         self.awake()
         was, self.now = self.now, self.now + by_s

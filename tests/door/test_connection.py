@@ -372,7 +372,7 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         client = await house.connect()
         await client.send(post())
         await house.ingest.wait_waiting()
-        # These bytes make the door stop reading, so that it must notice the reset itself.
+        # These bytes make the door stop reading, so that it must notice the reset without a read.
         await client.send(b"x")
         await client.reset()
         other = await house.connect()

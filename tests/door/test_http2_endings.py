@@ -1,4 +1,4 @@
-"""Ends of HTTP/2 connections that no side closes: a deadline always remains.
+"""HTTP/2 connections that neither side closes. They end all the same, because a deadline always remains.
 
 The test chooses how many bytes sockets take.
 """

@@ -106,7 +106,7 @@ async def flooded_by(stream: trio.abc.Stream, data: bytes) -> bytes:
 
 
 class Counted(Frames):
-    """Frames that record all instances, so that a test can sum their cost."""
+    """`Frames` whose instances are all recorded, so that a test can sum their cost."""
 
     __slots__ = ()
     all: list[Frames] = []  # noqa: RUF012 - of one test at a time

@@ -318,7 +318,8 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
 async def test_a_dead_letter_that_a_person_settled_first_is_no_refused_outcome(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """The actor of an archived destination discards its dead letters, and people can retry them."""
+    """The actor of an archived destination discards its dead letters. A person can have retried one
+    before."""
     owner = Owner()
     discard = settled(2)
     discard.attempt, discard.status = None, DeliveryStatus.FAILED

@@ -2,8 +2,8 @@
 
 The work of an input is the number of Python lines that run for it: our code, and the Python code that
 it calls. The lines of a check's own oracle do not count. Seconds depend on the machine, but lines only
-on the input. A call of our code from a check is one step of the loop: `Work.most` is the most expensive
-one.
+on the input. A check calls our code once or several times. In a server, each call would be one step of
+the event loop. `Work.most` is the work of the most expensive call.
 
 An input is a `Recipe`: a head, a repeated part, and a tail. The search mutates small inputs and adopts
 each change that does not lower the work per byte. It tries the best ones at the door's largest size,

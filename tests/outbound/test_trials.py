@@ -1,4 +1,5 @@
-"""Trial runs of scripts: few at once. A past body is made again by the version that made it."""
+"""Trial runs of scripts: few at once. The body of a past attempt is made again by the script version that
+made it."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ class Machine(Joined):
         self.name = name
 
     def working(self) -> Counter[str]:
-        """Return the number of parts of each machine. It is empty during a hand-over."""
+        """Return the number of parts by machine. During a hand-over, the result is empty."""
         try:
             told = self.ask("GET", "/observability/nodes")
         except (OSError, http.client.HTTPException):

@@ -131,7 +131,8 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # The first reload could discard keys that tests create directly in the database.
+                    # A reload whose read began before a test creates a key directly in the database would
+                    # remove this key from the models. So wait until the first reload has ended.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

@@ -22,7 +22,7 @@ BEYOND_SCHEMAS = [
     ),  # in JSON Schema 60.0 is a whole number, but the API takes no fraction
     (r"url", r".*"),  # the host, port and path of a URL
     (r"authentication\.tokenUrl", r".*"),
-    # The content of the PEM, and that the certificate and the key are a pair.
+    # A schema cannot say what a PEM must contain, nor that a certificate and a key must be a pair.
     (r"authentication\.(certificate|privateKey)", r".*"),
     (r"authentication\..*", r"is the mask, but no value is stored: .*|the URL changes: .*"),
     (r"authentication", r"MTLS needs a URL .*|sets the header Authorization: .*"),

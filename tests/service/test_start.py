@@ -33,7 +33,8 @@ WELCOME = "Angarium listens on"
 async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With very many rows, the first reading's confirmation would expire during a second reading."""
+    """If a start read the rows twice, and they were very many, the second reading could take so long that
+    the confirmation of the first expires."""
     whole, loads = ConfigurationTables.load, 0
 
     async def counted(
@@ -86,7 +87,8 @@ async def test_what_is_known_is_not_read_again(
 
 @asynccontextmanager
 async def starting(bridge: Bridge) -> AsyncIterator[Server]:
-    """Begin a server as `angarium serve` does; its welcome comes after the block's first wait."""
+    """Begin a server as `angarium serve` does. It prints its welcome after the first `await` of the
+    block."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         settings = Settings.model_validate({"bind": "127.0.0.1:0", "data_dir": folder})
         server = Server(settings, bridge, SecretBox([b"k" * 32]), None)

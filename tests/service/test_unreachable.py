@@ -16,7 +16,7 @@ UNREACHABLE = ("10.0.0.5", "169.254.169.254", "127.0.0.1", "[::1]", "[fd00::1]",
 
 @pytest.fixture
 async def strict(bridge: Bridge) -> AsyncIterator[Caller]:
-    """A caller of a server that cannot connect to private networks."""
+    """A caller of a server that is not allowed to connect to private networks."""
     async with open_service(bridge, egress_allow="") as house:
         yield await house.caller(await house.tenant("acme"))
 

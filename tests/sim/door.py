@@ -31,7 +31,7 @@ HALVED = 0.3  # this share of the relayed requests comes in two pieces
 
 
 class Client:
-    """One request and its result. `work`: the work of a request that posts no events."""
+    """One request and its result. `work`: the function that serves a request which posts no events."""
 
     def __init__(
         self, request: int, environment: int, body: bytes, *, batch: bool = False,

@@ -1,5 +1,5 @@
-"""Nodes of earlier releases beside this one, by their recorded links and statements. See
-record_nodes.py."""
+"""Nodes of earlier releases beside nodes of this release. The earlier ones are played from their recorded
+links and statements: see record_nodes.py."""
 
 import json
 from pathlib import Path

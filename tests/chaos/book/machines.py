@@ -42,7 +42,8 @@ class HolderKilled(HolderTrouble):
 
 
 class HolderFrozen(HolderTrouble):
-    """SIGSTOP to the process, for shorter or longer than a takeover takes. Then it must do no harm."""
+    """SIGSTOP to the process, for shorter or longer than a takeover takes. When the process continues, it
+    must do no harm."""
 
     for_s = (0.5, 7.0)
     weight = 4

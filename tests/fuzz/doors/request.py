@@ -1,7 +1,7 @@
 """Requests over the real connection object: the grammar defines which bytes are a request and where it
 ends.
 
-The result does not depend on the pieces.
+The result does not depend on the pieces in which the bytes come.
 """
 
 import re

@@ -1,4 +1,5 @@
-"""Fixtures: each database alone, and both in step, with reads that look at few rows."""
+"""Fixtures: PostgreSQL alone, the simulated database alone, and both with the same calls. Reads examine
+few rows at a time."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -99,7 +99,7 @@ class SimulatedConfiguration:
         self.customers = SilentCustomers()
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything as of one instant, including the known versions."""
+        """Read everything as of one instant, also what has a version that the caller knows already."""
         del known
 
         def work() -> Configuration:

@@ -44,7 +44,8 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """For the whole database, return all processes: some can write without a lease."""
+        """Return the processes that can write to a part. If the part is the whole database, these are all
+        processes: some can write without a lease."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}

@@ -1,4 +1,5 @@
-"""Routing rules of the simulated database, with environments' tallies, and failures of rules' filters."""
+"""Routing rules of the simulated database, each environment's tally of rules, and the failures of their
+filters."""
 
 from collections.abc import Sequence
 from functools import partial
