@@ -26,7 +26,8 @@ from tests.storage.world import (
     unattempted,
 )
 
-A, B = (identity.other() for _ in range(2))
+# of different shards: an id ends with its shard
+A, B = (identity.other()[:-2] + shard for shard in ("0a", "0b"))
 STANDARD = (DeliveryClass.STANDARD,)
 ALL = tuple(DeliveryClass)
 ROOM = 1 << 30

@@ -40,7 +40,8 @@ from tests.storage.world import (
     unattempted,
 )
 
-A, B = sorted(identity.other() for _ in range(2))
+# of different shards: an id ends with its shard
+A, B = sorted(identity.other()[:-2] + shard for shard in ("0a", "0b"))
 HEADERS = ((b"content-type", b"text/plain"), (b"x", b""))
 STATE = (
     "status",
