@@ -316,7 +316,7 @@ ROUTES = (
         summary="List deliveries",
         description="A page can hold fewer than `limit` deliveries, even none, and still have a "
         "`nextCursor`: the time to search for rare values is bounded. Such a page has "
-        "`searchedTo`.",
+        "`searchedTo`, the time at which the search stopped.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

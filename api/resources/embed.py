@@ -110,7 +110,7 @@ ROUTES = (
         command=Command("embed context"),
         client=Method("embed_sessions.context"),
         summary="Show the data of a portal",
-        description="Shows the session's customer and its end, the workspace's branding, and the "
+        description="Shows the session's customer and expiry, the workspace's branding, and the "
         "session's permissions and limits.",
         tag="Embed",
         scopes=READ,

@@ -564,7 +564,7 @@ export class DeliveriesResource extends Resource {
   /**
    * List deliveries: one page. A page can hold fewer than `limit` deliveries, even none, and still
    * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`.
+   * `searchedTo`, the time at which the search stopped.
    */
   list(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
     return this.call({ method: "GET", path: "/deliveries", query }, options);
@@ -573,7 +573,7 @@ export class DeliveriesResource extends Resource {
   /**
    * List deliveries: all pages. A page can hold fewer than `limit` deliveries, even none, and still
    * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`.
+   * `searchedTo`, the time at which the search stopped.
    */
   iterate(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
     return this.pages("/deliveries", query, options);
@@ -876,7 +876,7 @@ export class EmbedSessionsResource extends Resource {
   }
 
   /**
-   * Show the data of a portal. Shows the session's customer and its end, the workspace's branding,
+   * Show the data of a portal. Shows the session's customer and expiry, the workspace's branding,
    * and the session's permissions and limits.
    */
   context(options?: CallOptions): Promise<EmbedContext> {

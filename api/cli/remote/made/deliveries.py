@@ -11,7 +11,7 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List deliveries.\n\nA page can hold fewer than `limit` deliveries, even none, and "
             "still have a `nextCursor`: the time to search for rare values is bounded. Such a "
-            "page has `searchedTo`."
+            "page has `searchedTo`, the time at which the search stopped."
         ),
         columns=(
             Column("CREATED", "createdAt"),

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
         "context",
         "embed_sessions.context",
         help=(
-            "Show the data of a portal.\n\nShows the session's customer and its end, the "
+            "Show the data of a portal.\n\nShows the session's customer and expiry, the "
             "workspace's branding, and the session's permissions and limits."
         ),
     ),

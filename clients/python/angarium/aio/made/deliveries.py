@@ -31,7 +31,7 @@ class AsyncDeliveries(AsyncResource):
 
         A page can hold fewer than `limit` deliveries, even none, and still have a
         `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`.
+        `searchedTo`, the time at which the search stopped.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/deliveries", query))
@@ -41,7 +41,7 @@ class AsyncDeliveries(AsyncResource):
 
         A page can hold fewer than `limit` deliveries, even none, and still have a
         `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`.
+        `searchedTo`, the time at which the search stopped.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 

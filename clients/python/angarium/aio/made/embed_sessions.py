@@ -32,7 +32,7 @@ class AsyncEmbedSessions(AsyncResource):
     async def context(self) -> EmbedContext:
         """Show the data of a portal.
 
-        Shows the session's customer and its end, the workspace's branding, and the session's
+        Shows the session's customer and expiry, the workspace's branding, and the session's
         permissions and limits.
         """
         return await self._send(Call("GET", "/embed/context"))

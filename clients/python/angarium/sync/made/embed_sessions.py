@@ -30,7 +30,7 @@ class EmbedSessions(Resource):
     def context(self) -> EmbedContext:
         """Show the data of a portal.
 
-        Shows the session's customer and its end, the workspace's branding, and the session's
+        Shows the session's customer and expiry, the workspace's branding, and the session's
         permissions and limits.
         """
         return self._send(Call("GET", "/embed/context"))
