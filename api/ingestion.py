@@ -159,7 +159,8 @@ class Ingestion:
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Return True if a request like `admitted` can have a body of `length` bytes."""
+        """Return True if a request whose head was judged as `admitted` can have a body of `length` bytes:
+        this is below its limit, and the budget has room now."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:

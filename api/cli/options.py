@@ -26,7 +26,7 @@ def settings_flags(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(flags: dict[str, Any]) -> Settings:
-    """Return the settings; a flag wins over the environment. Raises ValidationError."""
+    """Return the settings; a flag wins over its environment variable. Raises ValidationError."""
     known = {name: value for name, value in flags.items() if name in Settings.model_fields}
     return Settings.from_environment(os.environ, **known)
 

@@ -243,5 +243,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Client generators do not support ranges of types such as `*/*`."""
+    """Return a media type, application/octet-stream in place of `*/*`: client generators do not support
+    ranges of types."""
     return OCTETS if kind == ANY_TYPE else kind

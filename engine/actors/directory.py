@@ -300,8 +300,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written; call it after `arrived`. If a row's delivery was not
-        written (its idempotency key was in use, or it had left the DLQ), the row can be deleted."""
+        """Note backlog rows that were written; call it after `arrived`. A delivery may not have been
+        written with its row (its idempotency key was in use, or it had left the DLQ). The intake then
+        deletes the row later."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

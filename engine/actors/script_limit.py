@@ -32,7 +32,8 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that have reached the limit, until their count falls to half of it
+        # The workspaces whose count has reached the limit. A workspace leaves when its count is at half
+        # of the limit.
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 

@@ -92,7 +92,7 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment has `at_most`
-        destinations that are not archived, or if `customer` is out of date.
+        destinations that are not archived, or if the account's tally is no longer that of `customer`.
         """
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:

@@ -65,8 +65,8 @@ class Lanes:
     # --- entering
 
     def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
-        """Place a delivery that is younger than all deliveries of its lane in memory. The caller moves
-        the cursor."""
+        """Take a delivery into memory, if there is room. It must be younger than all deliveries of its
+        lane that are in memory. The caller moves the cursor."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
@@ -131,8 +131,8 @@ class Lanes:
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
         """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
 
-        These are all deliveries before the first RETRYING one. The last of them is the lane's head until
-        its end is committed, so the lane's next delivery waits for all of them.
+        These are all deliveries before the first RETRYING one. The last of them becomes the lane's head.
+        The lane's next delivery waits until that head's settlement is committed, and so for all of them.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None

@@ -52,7 +52,7 @@ REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
 # If the share of failed attempts is higher than in the window before by more than this, plus what chance
-# explains, the width of the window is too high.
+# explains, this window had too many attempts in flight (its width).
 FAILURES_SEEN = 0.05
 # The share of failed attempts that is too high without a window before, plus what chance explains.
 HALF = 0.5

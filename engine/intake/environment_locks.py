@@ -10,7 +10,8 @@ NO_ENVIRONMENTS: frozenset[int] = frozenset()
 
 
 class EnvironmentLocks:
-    """The environments that one intake holds or waits for.
+    """The environments that one of the two intakes holds or waits for (one writes small groups, the other
+    large batches).
 
     An environment that an intake waits for is barred for the other intake. Otherwise an environment that
     sends large batches all the time would never have its single events written, and vice versa.

@@ -64,7 +64,8 @@ class OutboundSender:
         self.script_limit = script_limit or ScriptLimit()
 
     def stop(self) -> None:
-        """Send and report nothing from now on. The next process repeats the attempts under way."""
+        """From now on, send nothing and report nothing. The next process repeats the attempts under
+        way."""
         self.stopped = True
         self.held.clear()
 

@@ -24,8 +24,8 @@ from engine.peers.relay import REST_S
 # The limit on open connections that have not proved the master key. Each holds a descriptor. A
 # server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
-# While there are `STRANGERS` connections, the oldest is closed at this age, to make room. A handshake
-# needs only two round trips, and a dialler waits longer than this.
+# While there are `STRANGERS` connections, the oldest is closed at this age, to make room. An honest
+# handshake has ended by then: it needs only two round trips.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"

@@ -67,8 +67,8 @@ class TroubleLog:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Announce an event and log it. A dead letter is counted. It is announced now, or with others by
-        the minute's sum."""
+        """Announce an event and log it. A dead letter is counted. The first SINGLY of a
+        destination in a minute are announced now, the others together when the minute ends."""
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
         elif not self._count(environment, payload, customer, hops):

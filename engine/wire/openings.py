@@ -16,8 +16,8 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace can have at most PORTION times as many places as are free. A workspace whose receivers
-# all hang has at most half of all places, and the next such workspace half of the rest.
+# A workspace can have at most PORTION times as many places as are free: with 1, a workspace whose
+# receivers all hang has at most half of all places, and the next such workspace half of the rest.
 PORTION = 1
 # After a step, all handshakes pause for REST times the step's duration. They use at most a quarter
 # of the loop, which is 500 steps a second.

@@ -27,7 +27,7 @@ class ReadingLoop(Protocol):
     """The used part of the asyncio loop."""
 
     def run_trio_task(self, task: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Handle:
-        """Run a trio task until the loop ends or the handle is cancelled."""
+        """Start a trio task. It is cancelled when the asyncio loop ends or the handle is cancelled."""
 
 
 class Crossing:

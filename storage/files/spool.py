@@ -21,7 +21,8 @@ import trio
 from engine.files.ports import BlobsAwayError, Spooled
 from engine.model.errors import Refusal
 
-# Bytes of one write: each costs a change of threads (50 us), and each upload holds this many in memory.
+# The size of one write. Each write costs a change of threads (50 us), and each upload holds so many bytes
+# in memory.
 WRITE_BYTES = 128 * 1024
 THREADS = 8  # more threads do not make a disk faster, and each occupies a core while it hashes
 _LOCK = "lock"

@@ -27,7 +27,8 @@ EXAMINED = 1_000  # rows that one step examines: about 5 ms
 RETRYING_FROM = lowest_id(1)  # the cursor after all PENDING deliveries
 _SEQ_BITS = 64
 _CLASSES = list(DeliveryClass)
-# An event's customer is looked up only if the job names a customer: `{customer}` is true or false.
+# An event's customer is looked up only if the job names a customer: then `true` is put in the place of
+# `{customer}`, otherwise `false`.
 _COLUMNS = """d.id::text AS id, d.status, d.event_type, d.updated_at_ms,
     CASE WHEN {customer}::boolean THEN (
         SELECT customer FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1

@@ -1,7 +1,7 @@
 """Retention, which removes old rows by partitions, and never a row that is still needed.
 
-A partition is checked, detached, checked again (after a possible requeue), and then dropped or attached
-again. After a crash at any step, the next run continues.
+A partition is checked, detached, checked again, and then dropped or attached again. The second check
+finds dead letters that were requeued after the first. After a crash at any step, the next run continues.
 """
 
 from collections.abc import Iterable
