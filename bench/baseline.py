@@ -32,7 +32,8 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     systems: list[System]
 
     def beside(self, scenario: str) -> dict[str, dict[str, float]]:
-        """Return each system's figures for one scenario. `timesFloor` is a multiple of `send_micros`."""
+        """Return each system's figures for one scenario. `timesFloor`: its CPU divided by
+        `send_micros`."""
         found = {}
         for system in self.systems:
             figures = dict(system.figures.get(scenario, {}))

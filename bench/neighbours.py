@@ -72,7 +72,7 @@ def _named(yard: Yard) -> None:
 
 
 def _restart(yard: Yard) -> None:
-    """The server reads rows that SQL has created only at its start."""
+    """Restart the server: only at its start does it read rows that SQL has created."""
     yard.service.stop()
     yard.service.start()
     resting(yard.service, lambda: True)

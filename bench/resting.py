@@ -1,5 +1,5 @@
-"""Detection of a server that has finished its work: it only reads CPU, because requests would cost
-CPU."""
+"""Detection of a server that has finished its work. It only reads how much CPU the server uses, because
+requests to the server would use CPU themselves."""
 
 import time
 from collections.abc import Callable

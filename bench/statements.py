@@ -59,8 +59,8 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Run groups; return the CPU microseconds for a delivery, by statement and by `SIDES`, and the
-        bytes of write-ahead log of both statements."""
+        """Run groups; return the CPU microseconds for a delivery, by statement (intake's and recorder's)
+        and by `SIDES`, and the bytes of write-ahead log of both statements."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")

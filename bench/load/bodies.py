@@ -46,8 +46,8 @@ class Bodies:
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return the function that chooses an event's type, or its lane without types, by the event's
-        number."""
+        """Return the function that chooses an event's type by the event's number. If the plan has no
+        types, it chooses the event's lane."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:
@@ -59,8 +59,8 @@ class Bodies:
         return number % self._plan.lanes
 
     def body(self, first: int, count: int, sent_at: float) -> bytes:
-        """Return the body of a request with events `first` to `first + count - 1`. Set `lane` to the lane
-        of the last event."""
+        """Return the body of a request with events `first` to `first + count - 1`. Afterwards `self.lane`
+        is the lane of the last event."""
         sent = b"%.6f" % sent_at
         if self._plan.batch == 1:
             return self._event(first, sent)

@@ -1,6 +1,7 @@
 """The allocations of an event: all blocks of memory by module, from a record of the server.
 
-A run with a record has no times. Freed blocks count, too, because allocating and freeing cost CPU.
+A run with a record reports no times, because recording slows it down. Freed blocks count, too, because
+allocating and freeing cost CPU.
 """
 
 import time

@@ -1,5 +1,5 @@
-"""The decoding of URL escapes: it agrees with the standard library, and any number of escapes takes only
-a few lines of Python."""
+"""The decoding of URL escapes: it agrees with the standard library, and runs only a few lines of Python,
+however many escapes there are."""
 
 import random
 from urllib.parse import unquote_to_bytes

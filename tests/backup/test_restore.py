@@ -161,7 +161,8 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# While parts are read (`restoring `), before each rename, and before the mark `restoring` is removed.
+# A restoration is killed while parts are read (`restoring `), before each rename, and before the mark
+# `restoring` is removed.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str

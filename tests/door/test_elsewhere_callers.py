@@ -40,7 +40,8 @@ async def test_an_unknown_credential_does_not_wait_if_too_many_wait(
 
 
 async def test_a_relayed_caller_is_known_unless_it_was_refused() -> None:
-    """The link always is: it carries the requests of several callers."""
+    """The link between the workers always has the class KNOWN, because it carries the requests of several
+    callers."""
     async with open_pair(ingest_limit=1) as pair:
         client = await pair.near.connect()
         await client.send(post())

@@ -388,7 +388,8 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
 async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """Without these calls a replay job or a workspace's limit could wait forever, and notices be lost."""
+    """If the calls after the one that breaks were lost, a replay job or a workspace's limit could wait
+    for ever."""
     told: list[str] = []
 
     def hears(name: str) -> Callable[..., None]:

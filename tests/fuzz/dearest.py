@@ -127,7 +127,8 @@ class Search:
         return work_of(self._target, data).most / max(len(data), self._size)
 
     def run(self, rounds: int) -> list[Recipe]:
-        """Change one of the best recipes `rounds` times; return the best, most expensive first."""
+        """In each of `rounds` rounds, choose one of the best recipes and change it. Return the best, most
+        expensive first."""
         for _ in range(rounds):
             self._climbing.sort(key=lambda one: one[0], reverse=True)
             del self._climbing[max(KEPT * 4, 12) :]

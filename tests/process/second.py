@@ -278,8 +278,8 @@ def in_order_of_entry(
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
     """Check that no death was reported twice: by an event of its own, or by an event that sums deaths.
 
-    All deaths were reported. After a crash those of the last minute can be missing, because the event
-    with their sum did not exist yet.
+    Check also that all deaths were reported. Only after a crash can those of the last minute be missing,
+    because the event with their sum did not exist yet.
     """
     singly = house.rows(TOLD, destination)
     assert len({key for _, key in singly}) == len(singly)

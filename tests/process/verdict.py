@@ -80,7 +80,8 @@ def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bo
 
 
 def in_order_of_posting(posters: Iterable[Poster], firsts: list[Arrival]) -> None:
-    """Check that an event that was posted after another's 202 also arrived after it."""
+    """Check the order of arrival: an event that was posted after the 202 of another event must arrive
+    after that event."""
     place = {arrival.n: index for index, arrival in enumerate(firsts)}
     for poster in posters:
         places = [place[number] for number in poster.accepted]

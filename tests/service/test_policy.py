@@ -27,7 +27,8 @@ OF_A_SAMPLE = {
     ("testDestination", "errorMessage"),
     ("previewRoutingRules", "rules.filterRead"),
 }
-# Routes whose answers have such fields, but only with contents of the caller's own input.
+# Routes whose answers have fields of payloads and headers, but only with contents of the caller's own
+# input.
 OWN_INPUT = {"runTransformScript", "previewTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}

@@ -1,7 +1,7 @@
 """Issued secrets: none of them is in another answer, in the log or in any table.
 
-Every house searches its answers and its log for the secrets that it issued (`tests.api.issued`). These
-tests search the tables as well.
+The servers of all tests (each a `house`) search their answers and their logs for the secrets that they
+issued (`tests.api.issued`). These tests search the tables as well.
 """
 
 import base64

@@ -25,8 +25,8 @@ PAYLOADS: tuple[dict[str, Any], ...] = (
 # Names that the library does not know, or reads differently from CEL: see docs/filters.md.
 ASIDE = ("matches", "size", "timestamp", "duration", "bytes", 'b"', "b'", "uint", "type", "dyn")
 
-# The library drops two equal signs (`!!`, `--`), even before a value that is not a boolean or number.
-# Angarium applies each sign.
+# The library drops a sign that is given twice (`!!`, `--`), even before a value that is not a boolean or
+# number. Angarium applies each sign.
 _TWICE = re.compile(r"!\s*!|-\s*-")
 
 

@@ -112,8 +112,8 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if clocks can have shortened the wait: a process shortens a wait that is too long by
-    its own clock.
+    """Return True if clocks can have shortened the wait: a process shortens a wait that its own clock
+    shows as too long.
     """
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s

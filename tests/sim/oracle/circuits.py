@@ -18,8 +18,8 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# After this rest, an actor may have left memory and lost its series of failures: 1.5 s, or this part of
-# the time after which idle actors leave memory, if that is less.
+# After this rest, an actor may have left memory and lost its series of failures: LONGEST_REST_S or, if
+# that is less, REST_PART of the time after which idle actors leave memory.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 

@@ -102,7 +102,7 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
         # Requests in `former` may have come after the requeue. Their success then freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # The lane waits for a success only if a process got it and still owned the database. If there is
-        # no such success, the lane is free from the request on.
+        # no such success, the lane is free from the time at which the receiver got the request.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
