@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-# With its lowest bits, the ID of a process is the ID of its CPU clock: <linux/posix-timers.h>.
+# The ID of the CPU clock of a process is the complement of its ID, shifted by three bits, with these
+# lowest bits: <linux/posix-timers.h>.
 _CPU_CLOCK = 2
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

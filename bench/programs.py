@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ FIRST_PORT = 10_240  # above those of well-known services
 PORT_TRIES = 1_000  # a machine with many servers uses a few hundred of 20,000 ports
 KERNELS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 ROOT = Path(__file__).parent.parent
-# The class of the processes. Tests replace it by a class whose processes start faster.
-popen: type[subprocess.Popen[Any]] = subprocess.Popen
 
 
 def free_port() -> int:
@@ -92,40 +90,21 @@ def call(
         raise RuntimeError(f"{method} {url}: {error.code} {error.read().decode()}") from None
 
 
-def run(
-    command: list[str],
-    text: str | None = None,
-    *,
-    root: Path = ROOT,
-    variables: Mapping[str, str] | None = None,
-    timeout_s: float | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with `text` on its stdin; return what it printed."""
-    with popen(
-        command,
-        stdin=None if text is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=root,
-        env=variables,
-    ) as process:
-        try:
-            out, err = process.communicate(text, timeout_s)
-        except BaseException:
-            process.kill()
-            raise
-        return subprocess.CompletedProcess(command, process.returncode, out, err)
-
-
 class Module:
     """A module of the bench in its own process, which prints JSON lines."""
 
     @staticmethod
     def run(name: str, *arguments: str, plan: object = None, timeout_s: float = 600) -> Any:
         """Run the module to its end; return its last line."""
-        text = None if plan is None else json.dumps(plan)
-        done = run([sys.executable, "-m", name, *arguments], text, timeout_s=timeout_s)
+        done = subprocess.run(
+            [sys.executable, "-m", name, *arguments],
+            input=None if plan is None else json.dumps(plan),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=timeout_s,
+            check=False,
+        )
         if done.returncode:
             raise RuntimeError(f"{name} failed: {done.stderr[-2000:]}")
         return json.loads(done.stdout.strip().splitlines()[-1])
@@ -133,7 +112,7 @@ class Module:
     @staticmethod
     def start(name: str, *arguments: str, plan: object = None) -> subprocess.Popen[str]:
         """Start the module, and write `plan` to its stdin."""
-        process = popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", name, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

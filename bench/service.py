@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench import programs
 from bench.papers import Papers
 from bench.processes import cpu_s, descriptors, rss_mb
 from bench.programs import ROOT, STOP_S, Module, call, free_port
@@ -22,7 +21,6 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 
 Figures = dict[str, Any]
 
-JSON = ("--output", "json")
 START_S = 240.0  # a busy machine needs a minute
 FLOOR_REQUESTS = 60_000  # half a second of CPU: the start is negligible
 
@@ -203,7 +201,7 @@ class Service:
         }
         with self.log_file.open("ab") as log:
             self.log_start = log.tell()
-            self.process = programs.popen(
+            self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", self.program, "serve"),
                     *("--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)),
@@ -282,18 +280,19 @@ class Service:
 
     def make_key(self, *options: str) -> str:
         """Create a key of scope manage with the command line; return it once the server accepts it."""
-        key = str(
-            json.loads(self._said("keys", "create", "--scope", "manage", *options, *JSON))["secret"]
+        done = subprocess.run(
+            [
+                *self.command("keys", "create", "--scope", "manage", *options),
+                *("--output", "json", "--data-dir", str(self.folder)),
+            ],
+            capture_output=True,
+            check=True,
+            env=os.environ | self.settings,
+            cwd=self.root,
         )
+        key = str(json.loads(done.stdout)["secret"])
         self.wait_known(key)
         return key
-
-    def _said(self, *arguments: str) -> str:
-        """Run `angarium` beside the server; return what it printed."""
-        command = self.command(*arguments, "--data-dir", str(self.folder))
-        done = programs.run(command, root=self.root, variables=os.environ | self.settings)
-        done.check_returncode()
-        return done.stdout
 
     def wait_known(self, key: str) -> None:
         """Wait until the server accepts a key: a new key becomes valid within a second, and the worker of
@@ -302,7 +301,16 @@ class Service:
 
     def workspace(self, name: str) -> str:
         """Create a workspace on the largest plan; return a key that works."""
-        self._said("workspaces", "create", name, "--plan", "scale")
+        subprocess.run(
+            [
+                *self.command("workspaces", "create", name, "--plan", "scale"),
+                *("--data-dir", str(self.folder)),
+            ],
+            capture_output=True,
+            check=True,
+            env=os.environ | self.settings,
+            cwd=self.root,
+        )
         return self.make_key("--workspace", name, "--environment", "DEVELOPMENT")
 
     def destination(self, url: str, event_types: list[str], **delivery: object) -> str:

@@ -7,7 +7,7 @@ its memory.
 
 
 def stay_traceable() -> None:
-    """Let this process be inspected when it becomes a server."""
+    """Let this process be inspected when it becomes a server. Call it before the import of the server."""
     from api import core_dumps
 
     core_dumps.forbid_core_dumps = lambda: None

@@ -144,9 +144,9 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # the highest epoch ever requested, answered or not
-        # Two connections write with the intake's epoch, and both can want to renew it. They do so one
-        # after the other: a renewal that arrived late would set a lower epoch, and statements with the
-        # higher one would write nothing.
+        # Two connections write with the intake's epoch, and both can want to renew it, each with a higher
+        # number. They do so one after the other. Otherwise the lower number could arrive last and change
+        # no row, which looks as if another process had taken over.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:

@@ -14,11 +14,9 @@ import hypothesis
 import pytest
 import structlog
 
-from bench import programs
 from storage.database.bridge import Bridge, open_bridge
 from storage.embedded.postmaster import read_postmaster
 from tests.distribution import WHOLE_FILES, scheduler_of
-from tests.forked import Popen, close_fork_servers
 from tests.made_once import make_once
 from tests.postgres import TestServer
 from tests.proofs import MARK, is_proof, lane_of
@@ -32,7 +30,6 @@ MEMORY_BYTES = 4 << 30
 def pytest_configure(config: pytest.Config) -> None:
     """Choose a folder for the run's PostgreSQL server and share it with all workers."""
     make_once()
-    programs.popen = Popen
     # As on CI: results must depend neither on the machine's speed nor on chance.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile(
@@ -105,7 +102,6 @@ def pytest_configure_node(node: "object") -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The process that pytest was started as also stops the server."""
-    close_fork_servers()
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()
         if not hasattr(config, "workerinput"):

@@ -8,13 +8,13 @@ from functools import partial
 import structlog
 import trio
 
-from api import core_dumps
 from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
 from api.composition.doorway import make_pages, pages_made
 from api.composition.forks import asked_in_fork
 from api.composition.foundation import WorkerNode
 from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, Workers
+from api.core_dumps import forbid_core_dumps
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
@@ -51,7 +51,7 @@ log = structlog.get_logger("angarium")
 
 def serve(settings: Settings) -> int:
     """Run a server, or its workers, until SIGTERM or SIGINT; return the exit code."""
-    core_dumps.forbid_core_dumps()
+    forbid_core_dumps()
     return _explained(partial(_serve_shared, settings))
 
 

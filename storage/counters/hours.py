@@ -45,7 +45,7 @@ WHERE environment = $1::integer AND destination = $2::uuid"""
 
 
 class Rollup:
-    """The roll-up, which a request for a destination's analytics starts. Owner: the trio thread."""
+    """The roll-up of destinations whose counters were read over a long period. Owner: the trio thread."""
 
     def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
         self._pool = pool

@@ -2,15 +2,14 @@
 
     python -m tests.chaos.clock FILE serve ...
 
-The offset is in a file, as libfaketime reads it (`+3600` seconds). With the stand-in this module runs the
-command line.
+The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in wraps the two
+functions by which the server asks for the wall clock, then runs the command line.
 """
 
 import os
 import sys
+import time
 from pathlib import Path
-
-from tests.chaos.stand_in import StandIn, prepare
 
 PLACES = "*/faketime/libfaketimeMT.so.1"  # below /usr/lib, by Debian's package libfaketime
 
@@ -40,12 +39,24 @@ def set_clock(offset: Path, seconds: int) -> None:
     draft.replace(offset)
 
 
+def _stand_in(file: Path) -> None:
+    real, real_ns = time.time, time.time_ns
+
+    def offset() -> int:
+        try:
+            return int(file.read_text())
+        except FileNotFoundError:
+            return 0
+
+    time.time = lambda: real() + offset()
+    time.time_ns = lambda: real_ns() + offset() * 1_000_000_000
+
+
 if __name__ == "__main__":
-    prepare()
-    StandIn.file = Path(sys.argv.pop(1))
+    _stand_in(Path(sys.argv.pop(1)))
     from bench.traceable import stay_traceable
 
     stay_traceable()
-    from api.cli import main  # after the clock: a module can keep `time` in a name of its own
+    from api.cli import main  # after the clock: a module may keep `time` in a name of its own
 
     main(prog_name="angarium")

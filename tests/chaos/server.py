@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import programs
 from bench.processes import descriptors, rss_mb
 from bench.service import call, free_port
 from tests.chaos.clock import wrong_clock
@@ -70,7 +69,7 @@ class Server:
     def _spawn(self) -> None:
         command, variables = wrong_clock(self.offset_file)
         with self.log_file.open("ab") as log:
-            self._process = programs.popen(
+            self._process = subprocess.Popen(
                 [
                     sys.executable, "-m", *command,
                     "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self._data),

@@ -7,8 +7,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from bench import programs
-
 ROOT = Path(__file__).parent.parent.parent
 ENDING_S = 60.0  # a poster waits for its last answer, after any number of tries
 
@@ -17,7 +15,7 @@ class Tool:
     """A program whose first line says that it is ready."""
 
     def __init__(self, module: str, **plan: object) -> None:
-        self._process = programs.popen(
+        self._process = subprocess.Popen(
             [sys.executable, "-m", f"tests.chaos.{module}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

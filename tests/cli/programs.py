@@ -5,24 +5,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import httpx
 import trio
 
-from bench import programs
 from tests.patience import HANGS_S
 
 ROOT = Path(__file__).parent.parent.parent
 MASTER_KEY = base64.b64encode(b"k" * 32).decode()
 COMMAND = [sys.executable, "-m", "api.cli"]
-_STARTING = trio.Lock()  # held while a fork starts
 
 
 def environment(database_url: str, folder: Path, **settings: str) -> dict[str, str]:
@@ -66,13 +61,6 @@ async def angarium(
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-async def forked(*arguments: str, env: Mapping[str, str]) -> Ended:
-    """Run a command as `angarium` does, in less time. For tests of other things than its start."""
-    run = partial(programs.run, [*COMMAND, *arguments], variables=env)
-    done = await trio.to_thread.run_sync(run, abandon_on_cancel=True)
-    return Ended(done.returncode, done.stdout, done.stderr)
-
-
 async def whoami(url: str, secret: str) -> httpx.Response:
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANGS_S) as client:
         headers = {"authorization": f"Bearer {secret}"}
@@ -87,7 +75,7 @@ async def becomes(url: str, secret: str, status: int) -> None:
 
 async def manage_key(env: Mapping[str, str], url: str) -> str:
     """The running server knows the returned key."""
-    made = await forked(
+    made = await angarium(
         *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
         *("--output", "text"),
         env=env,
@@ -127,10 +115,9 @@ async def running(
     env: Mapping[str, str],
     cwd: Path | None = None,
     command: Sequence[str] = COMMAND,
-    start: Callable[..., Awaitable[trio.Process]] = trio.lowlevel.open_process,
 ) -> AsyncIterator[Program]:
     """Run a command while the block runs."""
-    process = await start(
+    process = await trio.lowlevel.open_process(
         [*command, *arguments],
         env=dict(env),
         cwd=cwd,
@@ -162,23 +149,5 @@ async def _end(process: trio.Process) -> None:
 @asynccontextmanager
 async def server(env: Mapping[str, str]) -> AsyncIterator[tuple[Program, str]]:
     async with running("serve", env=env) as program:
-        yield program, await _url(program)
-
-
-@asynccontextmanager
-async def forked_server(env: Mapping[str, str]) -> AsyncIterator[tuple[Program, str]]:
-    """Run a server as `server` does, in less time. For tests of other things than its start."""
-    async with running("serve", env=env, cwd=ROOT, start=_start_forked) as program:
-        yield program, await _url(program)
-
-
-async def _start_forked(command: Sequence[str], **options: Any) -> trio.Process:
-    # trio has no parameter for the class. Starts of other commands are not affected meanwhile.
-    async with _STARTING:
-        with mock.patch.object(subprocess, "Popen", programs.popen):
-            return await trio.lowlevel.open_process(command, **options)
-
-
-async def _url(program: Program) -> str:
-    printed = await program.wait_for("Next, in another terminal")
-    return printed.split("listens on ")[1].split()[0]
+        printed = await program.wait_for("Next, in another terminal")
+        yield program, printed.split("listens on ")[1].split()[0]

@@ -16,7 +16,6 @@ from tests.cli.programs import (
     angarium,
     becomes,
     environment,
-    forked,
     running,
     server,
     whoami,
@@ -27,7 +26,7 @@ EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "man
 
 
 async def as_json(*arguments: str, env: dict[str, str]) -> Any:
-    done = await forked(*arguments, "--output", "json", env=env)
+    done = await angarium(*arguments, "--output", "json", env=env)
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -59,7 +58,7 @@ async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path:
     env = environment(database_url, tmp_path)
     made = await angarium("workspaces", "create", "acme", "--plan", "pro", env=env)
     assert made.code == 0, made.err
-    twice = await forked("workspaces", "create", "acme", env=env)
+    twice = await angarium("workspaces", "create", "acme", env=env)
     assert (twice.code, twice.out) == (1, "")
     assert "already" in twice.err
     listed = await as_json("workspaces", "list", env=env)
@@ -67,23 +66,23 @@ async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path:
 
     moved = await as_json("workspaces", "set-plan", "acme", "scale", env=env)
     assert moved["plan"] == "scale"
-    nowhere = await forked("workspaces", "set-plan", "acme", "gold", env=env)
+    nowhere = await angarium("workspaces", "set-plan", "acme", "gold", env=env)
     assert (nowhere.code, "must be one of free, pro, scale" in nowhere.err) == (1, True)
     plans = tmp_path / "plans.toml"
     plans.write_text("[plans.gold]\ndestinations = 1")
-    broken = await forked("workspaces", "list", "--plans-file", str(plans), env=env)
+    broken = await angarium("workspaces", "list", "--plans-file", str(plans), env=env)
     assert (broken.code, f"{plans}: plans.gold.control_per_minute" in broken.err) == (2, True)
 
-    plain = await forked(*EXAMPLE_KEY, "--output", "text", env=env)
+    plain = await angarium(*EXAMPLE_KEY, "--output", "text", env=env)
     assert plain.out.strip().startswith("ang_dev_"), "standard output is the secret, alone"
-    mcp = await forked("keys", "create", "--mcp", "--scope", "read", "--output", "json", env=env)
+    mcp = await angarium("keys", "create", "--mcp", "--scope", "read", "--output", "json", env=env)
     assert json.loads(mcp.out)["environment"] is None
     assert json.loads(mcp.out)["secret"].startswith("angmk_")
 
-    keys = await forked("keys", "list", "--output", "json", env=env)
+    keys = await angarium("keys", "list", "--output", "json", env=env)
     assert {key["workspace"] for key in json.loads(keys.out)} == {"acme"}
     assert plain.out.strip() not in keys.out, "a secret is never shown again"
-    assert "ang_dev_.." in (await forked("keys", "list", env=env)).out
+    assert "ang_dev_.." in (await angarium("keys", "list", env=env)).out
 
 
 async def test_a_new_key_is_shown_on_a_terminal(database_url: str, tmp_path: Path) -> None:

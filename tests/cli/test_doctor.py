@@ -18,7 +18,6 @@ import trustme
 from click.testing import CliRunner
 from structlog.testing import capture_logs
 
-from api import core_dumps
 from api.cli import main
 from api.cli.doctor import machine, security
 from api.cli.doctor.database import check_database
@@ -248,7 +247,7 @@ def test_a_server_refuses_what_the_operator_declared_before_it_makes_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The real call would affect this whole process.
-    monkeypatch.setattr(core_dumps, "forbid_core_dumps", lambda: None)
+    monkeypatch.setattr(serving, "forbid_core_dumps", lambda: None)
     settings = Settings(data_dir=tmp_path / "data").model_copy(update={name: value})
     with capture_logs() as logged:
         assert serving.serve(settings) == EXIT_SETTINGS

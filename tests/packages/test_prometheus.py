@@ -15,7 +15,7 @@ from api.metrics.alerts import ALERTS
 from api.metrics.declared import METRICS
 from api.metrics.files import INTERVAL, query_of
 from bench.service import free_port
-from tests.cli.programs import environment, forked_server, manage_key, running
+from tests.cli.programs import environment, manage_key, running, server
 from tests.packages.tools import ROOT, tool
 from tests.postgres import eventually
 from tests.service.receiver import Received, open_receiver
@@ -82,7 +82,7 @@ async def test_every_panel_shows_a_run_and_every_alert_is_evaluated(
     env = environment(database_url, tmp_path, ANGARIUM_OPERATIONS_BIND=target)
     async with (
         open_receiver() as receiver,
-        forked_server(env) as (_, address),
+        server(env) as (_, address),
         prometheus(target, tmp_path) as prom,
         angarium.AsyncClient(address, await manage_key(env, address), trust_env=False) as api,
     ):

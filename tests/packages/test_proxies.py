@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from bench.service import free_port
-from tests.cli.programs import Program, environment, forked_server, manage_key, running
+from tests.cli.programs import Program, environment, manage_key, running
 from tests.packages.tools import ROOT, tool
 from tests.postgres import eventually
 
@@ -74,9 +74,10 @@ async def behind(
         "ANGARIUM_OPERATIONS_BIND": f"127.0.0.1:{ports['8081']}",
         "ANGARIUM_TRUSTED_PROXIES": "127.0.0.1/32",
     }
-    proxy = PROXIES[name](folder, config)
-    async with forked_server(env) as (server, _), running(env=env, command=proxy):
-        yield server, ports["8080"], ports["8000"]
+    async with running("serve", env=env) as server:
+        await server.wait_for("Next, in another terminal")
+        async with running(env=env, command=PROXIES[name](folder, config)):
+            yield server, ports["8080"], ports["8000"]
 
 
 @pytest.mark.parametrize("name", PROXIES)

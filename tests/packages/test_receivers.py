@@ -19,7 +19,7 @@ import trio
 
 import angarium
 from bench.service import free_port
-from tests.cli.programs import Program, environment, forked_server, manage_key, running
+from tests.cli.programs import Program, environment, manage_key, running, server
 from tests.packages.tools import ROOT, missing, tool
 from tests.patience import HANGS_S
 from tests.postgres import eventually
@@ -143,7 +143,7 @@ async def test_a_receiver_takes_what_is_genuine_and_new(
     env = environment(database_url, tmp_path)
     port = free_port()
     url = f"http://127.0.0.1:{port}/hooks"
-    async with forked_server(env) as (_, address):
+    async with server(env) as (_, address):
         key = await manage_key(env, address)
         async with (
             httpx.AsyncClient(trust_env=False, timeout=HANGS_S) as client,

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import trio
 
-from tests.cli.programs import environment, forked
+from tests.cli.programs import angarium, environment
 from tests.process.house import House
 
 
@@ -67,7 +67,7 @@ async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
     """Create the keys for servers on a database."""
     master_key = b64encode(secrets.token_bytes(32)).decode()
     env = environment(url, folder, ANGARIUM_MASTER_KEY=master_key)
-    made = await forked(
+    made = await angarium(
         *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
         *("--output", "text"),
         env=env,

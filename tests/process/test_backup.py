@@ -2,11 +2,12 @@
 
 import hashlib
 import http.client
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from bench import programs
 from tests.patience import HANGS_S
 from tests.process import verdict
 from tests.process.conftest import _folder
@@ -14,6 +15,7 @@ from tests.process.house import Client, House, event, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
+ROOT = Path(__file__).parents[2]
 CONTENT = b"what is in the file" * 10_000
 
 
@@ -29,7 +31,7 @@ def restored() -> Iterator[House]:
 
 def angarium(house: House, *arguments: str) -> str:
     command = house.command(*arguments, "--data-dir", str(house.folder))
-    done = programs.run(command)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

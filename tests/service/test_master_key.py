@@ -21,7 +21,8 @@ from storage.encryption.key_file import KeyFile, open_secret_box
 from storage.encryption.rotation import STEPS, Rotation, RotationError
 from storage.encryption.secretbox import SecretBox, key_id
 from tests.api.house import Caller
-from tests.cli.programs import environment, forked
+from tests.cli.programs import angarium as run
+from tests.cli.programs import environment
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, open_with, post
 from tests.service.receiver import Receiver
@@ -50,7 +51,7 @@ class Installation:
         del given["ANGARIUM_MASTER_KEY"]
         wanted = {"ANGARIUM_MASTER_KEY_FILE": str(self.file.path), **env}
         given |= {name: value for name, value in wanted.items() if value is not None}
-        done = await forked("master-key", *words, env=given)
+        done = await run("master-key", *words, env=given)
         out = done.out + done.err
         for key in self.file.again():
             assert base64.b64encode(key).decode() not in out

@@ -1,6 +1,7 @@
 """No step of the loop runs many lines, for any route and any amount of data."""
 
 import re
+from collections.abc import Callable
 from uuid import UUID
 
 import msgspec
@@ -12,6 +13,7 @@ from api.routes import Route
 from api.table import ROUTES
 from engine.actors.lifecycle import Dormant
 from engine.recording.throughput import Counts
+from engine.runtime.slices import worked_off
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
@@ -135,3 +137,15 @@ def test_each_route_has_its_worst_inputs(route: Route) -> None:
     """A parameter of a new kind needs its longest value in `tests.service.worst`."""
     assert list(queries(route))
     assert route.body is None or list(bodies(route))
+
+
+async def test_lines_are_counted_in_work_that_paused_in_an_earlier_step() -> None:
+    def work(pause: Callable[[], None]) -> None:
+        pause()
+        for _ in range(MOST_LINES):
+            pass
+
+    with counted_steps() as counter:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(worked_off, work)
+    assert counter.most >= MOST_LINES
