@@ -30,9 +30,12 @@ RETRY_AFTER_S = 1
 # average, on however many connections. A request counts as at most this many seconds long: longer
 # requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
-QUEUED_CUSTOMER = 16  # running and waiting requests of one customer: more than browsers open to one
-server  # The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
-# client waits. MOST_REST_S = 1.0
+QUEUED_CUSTOMER = (
+    16  # requests of one customer that run or wait: more than browsers open to one server
+)
+# The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
+# client waits.
+MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
 

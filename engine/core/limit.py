@@ -255,7 +255,8 @@ class AdaptiveLimit:
 
     def _size(self) -> None:
         """Set the next window's width: the limit, and in every second window a larger width. At the upper
-        bound, these two widths are a little less than the bound, and the bound."""
+        bound, these two widths are a fifth less than the bound, and the bound. A search downwards uses
+        half of the limit."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)
