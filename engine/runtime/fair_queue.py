@@ -42,7 +42,7 @@ class FairQueue(Generic[K, T]):
 
     def __init__(self) -> None:
         # A queue without items has no turn, with two exceptions: the queue of the last key is kept, since
-        # that key is likely to come again; and an empty queue whose last waiter left can stay for a while.
+        # that key is likely to come again; and an empty queue whose last waiter left can stay.
         self._queues: dict[K, _KeyQueue[T]] = {}
         self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0

@@ -122,8 +122,8 @@ class PostgresDeadLetterLog:
     """Implements `engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. For filters of rare values, they search on where
-        a walk in order ends at its bound. Otherwise, or if None, the page ends there."""
+        """`searchers`: connections of the profile SEARCH. For filters of rare values, they search on
+        where a walk in order ends at its bound. Otherwise, or if None, the page ends there."""
         self._pool = pool
         self._searchers = searchers
 
