@@ -30,7 +30,7 @@ RETRY_AFTER_S = 1
 # average, on however many connections. A request counts as at most this many seconds long: longer
 # requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
-QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer to one server
+QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
 # The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
 # client waits.
 MOST_REST_S = 1.0
