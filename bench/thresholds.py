@@ -32,7 +32,8 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return a bar for each condition: `p99>50ms` becomes at most 50. Raises ValueError."""
+    """Return the bars that forbid the conditions: `p99>50ms` becomes a bar of at most 50. Raises
+    ValueError."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

@@ -151,7 +151,8 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read the files of the settings: an error in them stops the start before it creates anything."""
+    """Read the files that the settings name: an error in one stops the start before it creates
+    anything."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)

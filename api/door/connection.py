@@ -97,7 +97,8 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """End a link. The goodbye shows the worker at its other end that no later request was begun."""
+        """End a link. GOODBYE shows the worker at its other end that requests which it sends from now on
+        are not begun."""
         if self._write(GOODBYE):
             self.linger()
         else:

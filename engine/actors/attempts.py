@@ -116,7 +116,7 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn of `actor` began `count` attempts. Returns whether the actor should ask for
+        """Record that a turn of `actor` began `count` attempts. Returns whether the actor should ask for
         another turn now.
 
         `allowed`: the result of `allowance`; None if the turn did not call it.

@@ -153,7 +153,8 @@ class Changes:
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = self._asked_at = trio.current_time()
         self._hurried = False
-        # When PostgreSQL answers this statement, the queue has every notification sent before it.
+        # When PostgreSQL answers this statement, this process's queue has every notification that
+        # PostgreSQL sent before the answer.
         await line.connection.fetch("SELECT 1")
         # Take only the notifications that are in the queue now. A process that writes without pause would
         # keep `_take` busy for ever, and `confirmed_at` would grow old.

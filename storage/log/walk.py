@@ -1,8 +1,8 @@
 """Pages of the log, newest first: a walk down the ids that examines a bounded number of rows.
 
 Rows come from one or several streams, each in the order of its index. A step reads a bounded number of
-rows from each stream. If a stream has more rows, the step returns no rows below the lowest row that it
-read from this stream: the unread rows can belong between them.
+rows from each stream. If a stream has more rows, the step returns no rows of other streams below the
+lowest row that it read from this one: unread rows of this stream can belong between those rows.
 """
 
 import time

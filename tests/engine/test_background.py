@@ -1,5 +1,5 @@
-"""Background jobs: one job's failure stops no other, and jobs that are spawned before the nursery opens
-run."""
+"""Background jobs: one job's failure stops no other. Jobs that are spawned before there is a nursery run
+as soon as there is one."""
 
 import structlog
 import trio

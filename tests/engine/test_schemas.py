@@ -380,7 +380,7 @@ def test_a_schema_is_compiled_in_steps_and_kept_once() -> None:
 
 
 def test_members_may_depend_on_true_and_false() -> None:
-    """A boolean schema has no length, so its weight must not use one."""
+    """The computation of a schema's weight must not ask a boolean schema for its length."""
     compiled, weight = judged({"dependentSchemas": {"a": False, "b": True}})
     assert weight > 0
     compiled.check(b'{"b":1}')

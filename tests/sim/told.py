@@ -266,8 +266,8 @@ def given_up(late_by_s: float) -> Telling:
 
 def requeued_behind(second_at: float) -> Telling:
     """The first delivery of a lane succeeds, and its process is killed before the success is durable. A
-    shorter schedule makes the delivery dead. It is requeued behind the second delivery, which is sent at
-    a given time."""
+    change of the destination then shortens the schedule, so that the delivery is dead. It is requeued
+    behind the second delivery, which is sent at a given time."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)

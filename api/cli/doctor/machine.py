@@ -36,7 +36,8 @@ BUILT_AT = 1_790_000_000  # September 2026: a correct clock shows a later time
 LIVEZ_S = 2.0
 BACKUP_OLD_DAYS = 7  # a daily backup job has failed for a week
 
-# Variables with our prefix that are neither settings nor options of the commands over HTTP.
+# Variables with our prefix that are neither settings nor options of the commands that call a server over
+# HTTP.
 OTHER_VARIABLES = frozenset(
     {
         PREFIX + "SCREENSHOTS",  # the folder for screenshots of the browser tests

@@ -258,7 +258,8 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # Another process has begun and is not ready yet. It may take the database after this one.
+            # A process that began earlier is not ready yet. It may take the database after the process
+            # that begins now.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
