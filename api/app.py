@@ -64,8 +64,8 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     for path, here in paths.items():
         # Rules without a view: `api.heads` answers the requests that match them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # The path `/a/b` also matches the pattern `/a/{id}`. This rule keeps the routes of the pattern
-        # from answering further methods of `/a/b`.
+        # The path `/a/b` also matches the pattern `/a/{id}`. Because of this rule, methods that only the
+        # pattern's routes have get a 405 at `/a/b`.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))

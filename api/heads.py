@@ -82,7 +82,8 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route. Without a route, return the answer, or None if the framework must answer."""
+        """Return the route of a request. If there is none, return the door's answer (such as 404 or 405),
+        or None if only the framework knows the answer."""
         if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()

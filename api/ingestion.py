@@ -164,9 +164,9 @@ class Ingestion:
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit the connection's next request, if its head is that of `admitted` (except Content-Length,
-        which `takes` checks). False: the credential has changed, so call `judge`. Raises AdmissionRefusal
-        503 or 429."""
+        """Admit the connection's next request. Its head must be that of `admitted`, except
+        Content-Length, which `takes` checks. False: the credential has changed, so call `judge`. Raises
+        AdmissionRefusal 503 or 429."""
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False

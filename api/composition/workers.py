@@ -33,8 +33,8 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# The same for a worker that is starting: its first sign of life takes some seconds on a machine under
-# heavy load.
+# The time without a sign of life after which the parent kills a worker that is starting. Its first sign
+# takes some seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long did not fail to start

@@ -95,8 +95,8 @@ class Elsewhere:
         return None if number == self._part.number else number
 
     async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Read newer configuration, and return the part of a request whose credential was unknown. None:
-        the credential is still unknown, or is this worker's."""
+        """Read newer configuration. Return the part of the workspaces to which a request belongs whose
+        credential was unknown. None: the credential is still unknown, or is this worker's."""
         if self._strangers.available_tokens:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):

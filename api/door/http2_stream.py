@@ -254,8 +254,8 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """From now on, the application, not the door, draws the held bytes from the budget. A slow
-        body is allowed while it keeps coming, and a long body can get a larger window.
+        """Give the held bytes back to the budget: from now on, the application counts the bytes that it
+        holds. A slow body is allowed while it keeps coming, and a long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

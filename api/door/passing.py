@@ -34,7 +34,7 @@ class Progress:
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """Begin to wait for the client; return the longest wait in seconds."""
+        """Begin to wait for the client; return for how many seconds it may let the door wait."""
         self._count(now)
         self._since = now
         limits = self._limits

@@ -33,8 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
-    # A file upload also has `idempotencyKey` in its query. Without this name, oapi-codegen would use one
-    # name for header and query parameter.
+    # A file upload also has `idempotencyKey` in its query. Without `x-go-name`, oapi-codegen would give
+    # the header and the query parameter the same name.
     "x-go-name": "IdempotencyKeyHeader",
 }
 

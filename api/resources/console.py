@@ -16,7 +16,8 @@ TAG = "Console"
 
 
 def _actor(call: Call) -> Principal:
-    """Return the actor with its key's environment: these routes belong to no environment."""
+    """Return who acts, for the audit log. These routes belong to no environment, so the log's entry names
+    the environment of the key."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 

@@ -80,8 +80,8 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name. The commands' lock is taken once for all
-        of them: each time, the loader waits behind earlier commands.
+        """Read the rows that several notifications name. The commands' lock is taken only once for all of
+        them, because to take it the loader waits behind earlier commands.
         """
         known = [
             (self._kinds[kind], identifier)

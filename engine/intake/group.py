@@ -57,8 +57,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return `lost` and `unheld` of an acceptance, with the twins added. Every twin is lost, because the
-    first claim has its key."""
+    """Return `lost` and `unheld` of an acceptance, with the twins added (events of the group whose key an
+    earlier event of the group has). Every twin is lost."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

@@ -183,7 +183,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] | None = None
     # As stored, with the exception of `held`; never DELIVERING.
     statuses: tuple[DeliveryStatus, ...] | None = None
-    # The DISABLED destinations. For `statuses`, their RETRYING deliveries count as PENDING.
+    # The DISABLED destinations. The filter `statuses` takes their RETRYING deliveries for PENDING ones.
     held: tuple[str, ...] = ()
     from_ms: int | None = None
     to_ms: int | None = None

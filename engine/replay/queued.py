@@ -144,7 +144,7 @@ class QueuedReplays:
         return 0 if queue is None else queue.count
 
     def congested(self, now: float) -> bool:
-        """Return True if so many replays wait that each destination can have only `LEAST`."""
+        """Return True if so many replays wait that each destination may have only `LEAST` of them."""
         if len(self._items) >= MOST or self._bytes >= CONGESTION_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:

@@ -230,8 +230,8 @@ class OutboundConnection:
 
     def _ended(self, error: OSError | None) -> None:
         """End the connection. If received handshake bytes wait for a handshake step, end it only after
-        that step: the bytes can contain the reason of the end, and a peer that closes must not get the
-        step earlier.
+        that step, in the connection's turn. The bytes can contain the reason of the end, and a peer that
+        closes must not have its step before others.
         """
         if self._shaking:
             self._end = error

@@ -24,8 +24,8 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     if not (first.pooled or second.pooled):
         return False
     # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
-    # `second` ends earlier. If the pooler lends backends by transaction, either `first` or `second` then
-    # gets the backend of the other.
+    # `second` ends earlier. If the pooler lends backends by transaction, one of the two gets the other's
+    # backend for its next transaction.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -43,8 +43,8 @@ class Postmaster:
         """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
         A normal stop (fast mode) ends sessions and writes a checkpoint. A server that still runs after
-        `fast_s` is told to quit. After `immediate_s` it is killed: it gives its own processes five
-        seconds to quit. Nothing is lost, because the server's next start replays the WAL.
+        `fast_s` gets SIGQUIT, after which it gives its own processes five seconds to quit. After
+        `immediate_s` it is killed. Nothing is lost, because the server's next start replays the WAL.
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),

@@ -125,8 +125,8 @@ class PostgresIntake:
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
         """Return the result of an earlier run of the group, None if it wrote nothing.
 
-        The earlier run has ended, even if its connection was lost: the renewal of the epoch waited for
-        its statement.
+        The earlier run's statement has ended, even if its connection was lost: the renewal of the epoch
+        has waited for it.
         """
         events = group.events
         written = await self._present(_FIND_EVENTS, [(e.environment, e.id) for e in events])
