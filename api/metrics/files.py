@@ -57,7 +57,7 @@ open for probes. In Prometheus' configuration the job has
 Labels are bounded. The first {ENVIRONMENTS} environments with work have labels of their own; all
 others are `{OTHERS}`. Destinations are named only while they are among the {BUSIEST} with the most
 work (deliveries that wait or are being sent), or among the {FAILING} with the most failures in a row.
-The latter are active destinations, and can have no work at all.
+The latter have the status ACTIVE. Some of them may have no work.
 
 - [`deploy/metrics/dashboard.json`](../deploy/metrics/dashboard.json) is a dashboard for Grafana.
 - [`deploy/metrics/alerts.yaml`](../deploy/metrics/alerts.yaml) has alert rules for Prometheus. They
