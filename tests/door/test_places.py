@@ -191,8 +191,13 @@ async def test_a_crowd_of_one_address_leaves_places_to_others_and_ingestion_need
         crowd = [await connect_from(house, "127.0.0.1") for _ in range(300)]
         for client in crowd:
             await client.send(GET)
-        await until(lambda: house.door.statistics().places.waiting >= 172)
-        assert places.statistics().held == 128
+
+        def all_have_asked() -> bool:
+            present = places.statistics()
+            return present.held + present.waiting + present.refused >= 300
+
+        # The door gives free places to a few waiting requests at a time.
+        await until(lambda: all_have_asked() and places.statistics().held == 128)
         other = await connect_from(house, "127.0.0.2")
         await other.send(GET)
         await until(lambda: places.statistics().held == 129)
