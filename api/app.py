@@ -17,7 +17,7 @@ from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, refused
 from api.call import Answer
 from api.entry import ENTRY
-from api.envelope import request_id_of
+from api.envelope import internal_error, request_id_of
 from api.heads import DirectAnswer, Heads
 from api.judgement import Judge
 from api.routes import Route, by_path, pattern_of, rule_of
@@ -209,7 +209,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
     @app.errorhandler(Exception)
     async def fault(error: Exception) -> Response:
         log.error("api.fault", request_id=g.request_id, exc_info=error)
-        return _refused(Refusal("internal", "an internal error ended the request: try again"))
+        return _refused(internal_error())
 
 
 def _http_error(error: HTTPException) -> Response:

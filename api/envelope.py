@@ -90,3 +90,8 @@ def no_room() -> Refusal:
 def body_late() -> Refusal:
     """Return the refusal of a body that did not arrive in time."""
     return Refusal("request_timeout", "the request's body did not arrive in time")
+
+
+def internal_error() -> Refusal:
+    """Return the refusal of a request that an error of this program ended."""
+    return Refusal("internal", "an internal error ended the request: try again")

@@ -213,10 +213,7 @@ class Found:
 
     def tell(self, name: str, took_s: float) -> None:
         """Print a line about a neighbour, because a whole run takes half an hour."""
-        said = (
-            self.broken.get(name)
-            or f"{self._ratios[name]:.2f} x, {self._steps[name].measurement_of()}"
-        )
+        said = self.broken.get(name) or f"{self._ratios[name]:.2f} x, {self._steps[name].text()}"
         sys.stdout.write(f"{name} ({took_s:.0f} s): {said}\n")
         sys.stdout.flush()
 
@@ -294,7 +291,7 @@ def _measured(
     figures["rssMb"] = f"{watch.first_mb:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
     steps = Steps(yards[0].service, nodes)
-    figures["loop"] = steps.measurement_of()
+    figures["loop"] = steps.text()
     return Measured(figures, ratio, machines, steps)
 
 
@@ -313,7 +310,7 @@ class Steps:
             each for each in _named_since_start(service) if each.get("worker", "").endswith(worker)
         ]
 
-    def measurement_of(self) -> str:
+    def text(self) -> str:
         """Return a line about the steps."""
         named = max(self._named, key=lambda each: float(each["step_ms"]), default=None)
         doing = "" if named is None else f" ({named['doing'] or named['task']})"

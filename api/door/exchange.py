@@ -16,7 +16,7 @@ from api.door.limits import SLICE_BYTES
 from api.door.places import LEAST_BYTES, TOO_MUCH_UNTAKEN, UNTAKEN_RETRY_S, Place, UntakenAnswers
 from api.door.response import render_head
 from api.entry import Entry
-from api.envelope import envelope
+from api.envelope import envelope, internal_error
 from api.heads import DirectAnswer, Heads
 from api.ingestion import PATHS, Ingestion
 from engine.model.errors import Refusal
@@ -151,7 +151,7 @@ class Exchange:
 
     def fail(self) -> None:
         """Let the connection answer that an internal error ended the request."""
-        self.refuse(Refusal("internal", "an internal error ended the request: try again"))
+        self.refuse(internal_error())
 
     @property
     def gone(self) -> bool:

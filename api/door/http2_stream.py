@@ -18,7 +18,7 @@ from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.passing import Progress
 from api.entry import Entry
-from api.envelope import body_late, no_room, too_large
+from api.envelope import body_late, internal_error, no_room, too_large
 from api.heads import DirectAnswer
 from api.ingestion import PATHS, Admitted, answer_of
 from engine.ingest.ingest import Reply
@@ -172,7 +172,7 @@ class StreamRequest(StreamAnswering):
         except Exception as error:  # an error ends one request, not the connection
             self._submitted = False
             self._lane.fault(error)
-            self.refuse(Refusal("internal", "an internal error ended the request: try again"))
+            self.refuse(internal_error())
 
     def _replied(self, reply: Reply) -> None:
         self._give_back()

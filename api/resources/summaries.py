@@ -88,14 +88,14 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
     """Return a sort key. It ends with the id, so no two keys are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
-    standing = entry_of(each, survey)
+    entry = entry_of(each, survey)
     if sort == "pending":
-        return -standing.pending, 0, each.id
+        return -entry.pending, 0, each.id
     if sort == "age":
-        return -(standing.oldest_s or 0.0), -standing.pending, each.id
-    off = standing.state is HealthState.DISABLED and not standing.pending
-    state = HealthState.FAILING if standing.failing else standing.state
-    return _OFF if off else _URGENCY[state], -standing.pending, each.id
+        return -(entry.oldest_s or 0.0), -entry.pending, each.id
+    off = entry.state is HealthState.DISABLED and not entry.pending
+    state = HealthState.FAILING if entry.failing else entry.state
+    return _OFF if off else _URGENCY[state], -entry.pending, each.id
 
 
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:

@@ -40,10 +40,10 @@ def entry_of(destination: Destination, survey: Survey) -> SurveyEntry:
     """Return the state of a destination. A destination that is not in `survey` has nothing to send. A
     DISABLED destination without an actor is not in trouble."""
     active = destination.status is DestinationStatus.ACTIVE
-    standing = survey.get(destination.id)
-    if standing is None or (standing.failing and not active):
+    entry = survey.get(destination.id)
+    if entry is None or (entry.failing and not active):
         return IDLE if active else DISABLED
-    return standing
+    return entry
 
 
 class Surveyed(Protocol):

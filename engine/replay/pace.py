@@ -79,7 +79,7 @@ class Meter:
         )
 
 
-class Pauses:
+class Rests:
     """Owner of the rests of jobs and environments."""
 
     def __init__(self) -> None:

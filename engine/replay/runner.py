@@ -34,7 +34,7 @@ from engine.replay.admission import ChunkEntry, NextStep, choose, fitting, repla
 from engine.replay.job import ReplayJob
 from engine.replay.missing import MissingReads
 from engine.replay.ordering import OrderGiver
-from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Pauses, allowed, paced_until
+from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
 from engine.replay.ports import Chunk, Finder, Reading, ReplayActors, ReplayStore, Routes
 from engine.replay.queued import LANE, QueuedReplays, withdraw
 from engine.replay.running_job import RunningJob, in_turn
@@ -86,7 +86,7 @@ class ReplayRunner:
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
         self.jobs: dict[str, RunningJob] = {}
-        self._pauses = Pauses()
+        self._rests = Rests()
         self._queued = QueuedReplays()
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
         self._settled = settled
@@ -145,13 +145,13 @@ class ReplayRunner:
             del self.jobs[gone]
             self._hear()
             withdraw(gone, self._queued, self._actors)
-        self._pauses.keep(found)
+        self._rests.keep(found)
         legs: Counter[int] = Counter()
         for running in self.jobs.values():
             legs[running.job.environment] += running.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
-            if self._pauses.job_rests(job.id, trio.current_time()):
+            if self._rests.job_rests(job.id, trio.current_time()):
                 continue
             present = self.jobs.get(job.id)
             if present is None:
@@ -195,22 +195,22 @@ class ReplayRunner:
             await trio.lowlevel.checkpoint()  # a job with nothing to do awaits nothing
             self._hear()
             job, began = running.job, trio.current_time()
-            if running.lost or self._pauses.environment_rests(job.environment, at):
+            if running.lost or self._rests.environment_rests(job.environment, at):
                 continue
             try:
                 worked = await self._step(running) or worked
-                self._pauses.stepped(job.id)
+                self._rests.stepped(job.id)
             except (ContentionError, OwnershipLostError):
                 raise
             except TooSlowError as error:
                 log.warning("replay.step_cancelled", job=job.id, cause=str(error))
                 running.lost = True
-                if self._pauses.gave_up(job.id, trio.current_time()):
+                if self._rests.gave_up(job.id, trio.current_time()):
                     await self._give_up(running, TOO_SLOW)
             except StoreAwayError as error:  # the job is read from the store again
                 log.warning("replay.database_away", job=job.id, cause=str(error))
                 running.lost = True
-                self._pauses.away(job.id, trio.current_time())
+                self._rests.away(job.id, trio.current_time())
             except StoreError as error:  # a refusal of the database concerns this job alone
                 log.warning("replay.refused", job=job.id, cause=str(error))
                 await self._give_up(running, REFUSED)
@@ -223,7 +223,7 @@ class ReplayRunner:
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
         if any(each.job.environment != job.environment for each in self.jobs.values()):
-            self._pauses.took(job.environment, took_s, trio.current_time())
+            self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
             self.jobs[job.id] = self.jobs.pop(job.id)
 
