@@ -82,7 +82,7 @@ def preview(
     event_id: str | None,
     **given: Any,
 ) -> None:
-    """Show the request to the service without sending it; exit code 1 if it cannot be made."""
+    """Show the request that the template makes, without sending it; exit code 1 if it cannot be made."""
     values = given_config(given)
     with session.client() as client:
         config = typed(values, client.templates.get(template_id)) if values else None

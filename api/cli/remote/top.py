@@ -28,8 +28,8 @@ WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
 def command(session: Session, sort: Sort, interval: float) -> None:
     """Watch destinations in a terminal, failing ones first.
 
-    Keys change the selected destination: + and - its concurrency (a: auto), r lifts its hold and probes
-    its circuit, h holds its deliveries or releases them. s changes the order, q quits.
+    Keys change the selected destination: + and - its concurrency (a: auto), h disables it or enables it
+    again, r ends a pause after failures or a Retry-After. s changes the order, q quits.
     """
     try:
         import curses

@@ -965,7 +965,8 @@ export class AuditLogsResource extends Resource {
    * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
    * entries are never removed. A page can hold fewer than `limit` entries, even none, and still
-   * have a `nextCursor`. Such a page has `searchedTo`.
+   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
+   * `searchedTo`, the time at which the search stopped.
    */
   list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
     return this.call({ method: "GET", path: "/audit-logs", query }, options);
@@ -975,7 +976,8 @@ export class AuditLogsResource extends Resource {
    * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
    * entries are never removed. A page can hold fewer than `limit` entries, even none, and still
-   * have a `nextCursor`. Such a page has `searchedTo`.
+   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
+   * `searchedTo`, the time at which the search stopped.
    */
   iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {
     return this.pages("/audit-logs", query, options);

@@ -12,8 +12,9 @@ PLAIN: tuple[Plain, ...] = (
             "List changes of configuration.\n\nNewest first. MCP keys also see changes of the "
             "whole workspace, such as its plan and its MCP keys. A change and its entry are "
             "written together, and entries are never removed. A page can hold fewer than "
-            "`limit` entries, even none, and still have a `nextCursor`. Such a page has "
-            "`searchedTo`."
+            "`limit` entries, even none, and still have a `nextCursor`: the time to search "
+            "for rare values is bounded. Such a page has `searchedTo`, the time at which the "
+            "search stopped."
         ),
         columns=(
             Column("AT", "createdAt"),

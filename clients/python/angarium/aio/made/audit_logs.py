@@ -25,7 +25,8 @@ class AsyncAuditLogs(AsyncResource):
         Newest first. MCP keys also see changes of the whole workspace, such as its plan and
         its MCP keys. A change and its entry are written together, and entries are never
         removed. A page can hold fewer than `limit` entries, even none, and still have a
-        `nextCursor`. Such a page has `searchedTo`.
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`, the time at which the search stopped.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/audit-logs", query))
@@ -36,7 +37,8 @@ class AsyncAuditLogs(AsyncResource):
         Newest first. MCP keys also see changes of the whole workspace, such as its plan and
         its MCP keys. A change and its entry are written together, and entries are never
         removed. A page can hold fewer than `limit` entries, even none, and still have a
-        `nextCursor`. Such a page has `searchedTo`.
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`, the time at which the search stopped.
         """
         return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
 
