@@ -35,8 +35,8 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The other floors' sizes, in proportion to the requests of the first. 60,000 requests mean 100 groups and
-# 600,000 system calls, which take 0.1 s each.
+# The sizes of the other two measurements, in proportion to the requests of the first. 60,000 requests
+# mean 100 groups, which take 0.1 s, and 600,000 system calls, which also take 0.1 s.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: they extend the table's files and fill caches

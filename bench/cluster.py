@@ -29,7 +29,8 @@ LINEAR = 0.9  # the least share of one node's deliveries a second times the node
 # Enough connections to keep a node's core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# The events in a group: measured with 64 connections (docs/decisions/0071), and in proportion with 16.
+# The events that one commit writes. The number for 64 connections was measured (docs/decisions/0071). The
+# number for 16 connections is a quarter of it.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
 # The stages before the answer.
 ACCEPTING = frozenset({"parse", "route", "commit"})
@@ -37,7 +38,8 @@ OUTCOMES, OUTCOMES_S = 256, 0.025  # a full group of outcomes, and the wait of a
 # The most time between an answer and the client's next request; it is random. Without it, all clients and
 # nodes would act at the same instants.
 WAY_S = 0.005
-# Simulated. After 2 s the sizes of the groups are steady; before, 16 nodes settle a tenth less.
+# Simulated seconds. After the first 2 s the sizes of the groups are steady; during these 2 s, 16 nodes
+# settle a tenth fewer events.
 WARM_S, SECONDS = 2.0, 4.0
 SHARED = "PostgreSQL's cores", "the disk of its log"
 FULL = 0.9  # a resource that is busy for this share of the time counts as saturated
@@ -172,8 +174,8 @@ class _Node:
 
 
 class Cluster:
-    """A cluster under one load. A group costs half at the commit of its events, and half at the
-    settlement of its outcomes."""
+    """A cluster under one load. The commit of a group of events takes half of a group's CPU time, and the
+    settlement of a group of outcomes takes the other half."""
 
     def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
         self._shape, self._costs = shape, shape.costs

@@ -117,7 +117,7 @@ class Healthy:
         self._post(min(WARM, self._rate * self._seconds))
 
     def round(self) -> Figures:
-        """Post for the tenant's seconds; return latencies and throughput, from request to receiver."""
+        """Post the tenant's events for one round of `seconds`; return latencies and throughput."""
         return self._post(self._rate * self._seconds)
 
     def _post(self, count: int) -> Figures:
@@ -160,9 +160,9 @@ def isolation(
     """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its full
     size.
 
-    `held`: compare with the bar; the machine's part does not count. `nodes`: the server's workers; the
-    neighbour and the healthy tenant belong to different workers. If a promise is broken with one
-    neighbour, the run continues with the next.
+    `held`: measure the machine's part on a second server, divide each ratio by this part, and compare the
+    result with the bar. `nodes`: the server's workers; the neighbour and the healthy tenant belong to
+    different workers. If a promise is broken with one neighbour, the run continues with the next.
     """
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)

@@ -87,8 +87,9 @@ def nodes(
     rate: int,
     seconds: int,
 ) -> Measurement:
-    """Compare two and four workers with one process, for single events and batches of many workspaces,
-    and for one hot destination. Then measure relayed events at `rate` a second.
+    """Compare a server with one process to servers with two and with four workers: for single events and
+    batches of many workspaces, and for one hot destination. Then measure relayed events at `rate` a
+    second.
 
     `events`, `batches` and `hot` are numbers of events. The first `warm` rounds do not count.
     """

@@ -105,10 +105,11 @@ def rare(
 
 
 def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: int) -> list[float]:
-    """Return the sorted milliseconds of each page. Raises `Broken` if a page has fewer than `rows`.
+    """Return the sorted milliseconds of the pages. Raises `Broken` if a complete page has fewer than
+    `rows`.
 
-    If the search's time limit ended a page, `STOPPED_MS` is added instead, because the caller must ask
-    again.
+    If the search's time limit cut a page short, `STOPPED_MS` is added to the page's time, because the
+    caller must ask again.
     """
     took = []
     for spent, page in answers:

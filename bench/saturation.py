@@ -1,9 +1,10 @@
 """The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
 it.
 
-Under overload as many events arrive in time as at the knee, accepted events arrive, and refused events
-get 429 or 503. By Little's law, the average wait is the number of connections divided by the accepted
-events a second. No server can answer sooner, so the latency of an answer is compared with this wait.
+Under overload the receiver must get as many events in time as at the knee, and every accepted event. The
+server must refuse every other event with 429 or 503. By Little's law, the average wait is the number of
+connections divided by the accepted events a second. No server can answer sooner, so the latency of an
+answer is compared with this wait.
 
 Beyond the knee p99 reaches hundreds of milliseconds, below it a few.
 """

@@ -101,7 +101,8 @@ def pytest_configure_node(node: "object") -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """The process that pytest was started as also stops the server."""
+    """Close this process's connection to the server. Only pytest's main process, which is no worker, also
+    stops the server."""
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()
         if not hasattr(config, "workerinput"):

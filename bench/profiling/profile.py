@@ -103,7 +103,7 @@ class Profile:
         )
 
     def _line(self, at: float) -> dict[str, Any]:
-        """Return the first line that the server writes after an instant."""
+        """Return the first line that the server writes at the time `at` or later."""
         give_up = time.monotonic() + _WAIT_S
         while time.monotonic() < give_up:
             for line in lines(self._samples):

@@ -203,7 +203,7 @@ def split(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of each module, with the system calls that it makes."""
+    """Return the share of each module. The time of a system call counts for the module that makes it."""
     return _shares((module_of(stack.split(";")), count) for stack, count in stacks.items())
 
 

@@ -102,7 +102,8 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield a table for each name of steps, with the medians of the compared figures."""
+    """For each name of a step, such as `rate`, yield a table. The table has a row for each value of the
+    step, with the medians of the compared figures."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:

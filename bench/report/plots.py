@@ -178,7 +178,7 @@ def _timeline(run: Run) -> Iterator[Markup]:
 
 
 def _usual(run: Run) -> Measurement | None:
-    """Return the measurement with a timeline whose first compared figure is the median."""
+    """Of the valid measurements with a timeline, return the median by the first compared figure."""
     timed = [each for each in good(run) if len(each.timeline) > 2]
     names = [row.figure for row in rows(run) if row.compared]
     if not timed:
@@ -189,7 +189,8 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return the increase of a count a second, over at least the last `_SMOOTH_S`."""
+    """Return a count's increase per second. Each point covers at least the last `_SMOOTH_S`, or the time
+    since the first sample."""
     points = []
     first = 0
     for number, sample in enumerate(line):

@@ -227,8 +227,8 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # One workspace cannot use all readers: its last read waits for the batch's reader, although another
-    # reader is free.
+    # One workspace cannot use all readers. While a reader reads the first snapshot, the workspace gets
+    # two of the three other readers. The workspace gets a third reader when the snapshot has been read.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

@@ -32,7 +32,8 @@ class Issued:
             self.secrets.add(secret)
 
     def sent(self, document: Any) -> None:
-        """Record a destination's masked values: in its headers, and in a template's `config`."""
+        """Record the secrets of a destination that a caller sends: in its headers, and in a template's
+        `config`."""
         headers = document.get("headers") if isinstance(document, dict) else None
         if isinstance(headers, dict):
             for name, value in headers.items():

@@ -104,7 +104,8 @@ class Doors:
         rest: str = BODIES[0],
         version: str = "1.1",
     ) -> None:
-        """Send a request to both doors and compare the answers, if one door answers it itself."""
+        """Send a request to both doors and compare their answers. A request whose head the house's door
+        passes on is not sent, but counted in `passed`."""
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), DirectAnswer):
             self.passed += 1
             return

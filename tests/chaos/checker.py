@@ -267,7 +267,8 @@ def _firsts(come: list[Arrival]) -> dict[str, int]:
 def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
-    """An event posted after another event's 202 arrives after it: within one lane, or among all."""
+    """An event that was posted after another event's 202 must arrive after that event. `lanes`: compare
+    only events of the same lane; otherwise compare all events."""
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
     for n in firsts:

@@ -22,7 +22,7 @@ FOLLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One disturbance of a hand, after a pause, with its own random seed."""
+    """One disturbance, after a pause, with its own random seed."""
 
     kind: type[Disturbance]
     rest_s: float
@@ -34,8 +34,8 @@ class Step:
 class Plan:
     """The plan of a seed.
 
-    `followed`: the database has a standby. No step begins after `seconds`. Each of the `nodes` has
-    `workers` workers.
+    `followed`: the database has a standby. No step begins after `seconds`. `hands`: sequences of steps;
+    the sequences run at the same time. Each of the `nodes` has `workers` workers.
     """
 
     seed: int

@@ -116,7 +116,8 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            # After a kill between the answer and its line, it is unknown if the answer was written.
+            # If this process is killed after "answering" and before a later line of this request, it is
+            # unknown if the answer was sent.
             self._tell_of(number, "answering")
             try:
                 await stream.send_all(OK)

@@ -218,8 +218,8 @@ class World:
         self.standby = standby
 
     def insist(self, path: str, body: object = None) -> Any:
-        """Repeat a POST (a GET without a body) while the server is away, busy or just starting (404,
-        500, 503). Only for requests that can be made twice.
+        """Send a request: a POST if there is a body, otherwise a GET. Repeat it while the server is away,
+        busy or just starting (404, 500, 503). Only for requests that can be made twice.
         """
         give_up = time.monotonic() + READY_S
         while True:

@@ -22,7 +22,8 @@ from tests.client import kinds
 DOCUMENT = json.loads(openapi_json())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-# Operations without a method: a client does not need them, or they are URLs for callers without a key.
+# Operations for which the client class has no method: a client does not need them, or they are URLs for
+# callers without a key.
 LEFT_OUT = {
     "/console/sessions",
     "/livez",

@@ -8,7 +8,7 @@ from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:
-    """A configuration that a test confirms, as `storage.audit.changes` does."""
+    """A configuration whose `confirmed_at` a test sets, in place of `storage.audit.changes`."""
 
     def __init__(self) -> None:
         self.confirmed_at: float | None = None

@@ -32,7 +32,7 @@ def autojump_clock() -> MockClock:
 
 
 class Exclusive(FakeIntakeStore):
-    """A store that shares the set of environments in use with another store."""
+    """One of two stores that share `busy`: the environments for which either of them is writing."""
 
     def __init__(self, busy: set[int], *, first: int) -> None:
         super().__init__()

@@ -25,7 +25,8 @@ TYPE = "angarium.destination.disabled"
 
 
 class Intake:
-    """Takes submissions. Unless it holds them, it settles each at once: the next fate, or durable."""
+    """An intake that settles each submission at once: with the next of `fates`, or as durable if `fates`
+    is empty. With `hold`, it settles none."""
 
     def __init__(self) -> None:
         self.submitted: list[Submission] = []

@@ -1,4 +1,5 @@
-"""Links to the processes of parts: their route, and TLS with a certificate that the handshake proves."""
+"""Links to the processes of parts: their route, and TLS. The certificate must have the digest that the
+other end sent in the link's handshake."""
 
 import socket
 import ssl

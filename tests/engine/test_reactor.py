@@ -236,8 +236,8 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
 async def test_newcomers_and_strangers_rest_after_each_turn(
     mock_clock: MockClock, nursery: trio.Nursery, beside: bool
 ) -> None:
-    """Strangers and newcomers always have data. They get one turn each, then newcomers rest for the
-    turn's time and strangers for six times as long."""
+    """In this test every connection always has data. Newcomers and strangers get one turn each. Then
+    newcomers rest for as long as their turn took, and strangers for six times as long."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     turns: Counter[int] = Counter()

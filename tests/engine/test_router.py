@@ -1,4 +1,4 @@
-"""Routing: patterns, priorities, customers, and immediate effects of changes to the models."""
+"""Routing: patterns, priorities and customers. The next event sees a changed destination or rule."""
 
 import pytest
 from hypothesis import given

@@ -1,5 +1,5 @@
-"""The check of the most expensive schemas: it gives way after bounded work, counted in lines of our
-code."""
+"""The check of the most expensive schemas: it pauses for other tasks after our code has executed a
+bounded number of lines."""
 
 import json
 import sys

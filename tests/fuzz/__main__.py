@@ -22,8 +22,8 @@ from tests.fuzz.door import CORPUS, NAMES, door
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
 LARGEST_MIB = 2_048
-# The number of a door's inputs that are kept for their branches, because the suite replays all of
-# them.
+# The most inputs of a door that are kept because they reach new branches. The number is small because the
+# suite replays all of them.
 KEPT = 20
 KEPT_BYTES = 400
 GROWN = "grown"

@@ -265,7 +265,8 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # All texts get the first continuation, then all get the next. The limit drops the last texts.
+        # All texts get the first continuation, then all get the second, and so on. If there are too many
+        # texts, the last ones are dropped.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 

@@ -1,4 +1,5 @@
-"""Objects of every kind that routes name, created for a given owner, with a marker that shows leaks."""
+"""Objects of every kind whose id or name is in the path of an API route, created for a given owner. Their
+texts contain the owner's marker, which shows leaks."""
 
 import base64
 from collections.abc import Awaitable, Callable

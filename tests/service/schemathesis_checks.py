@@ -1,6 +1,7 @@
-"""Additions to the document for Schemathesis: refusals of valid data that no schema can express.
+"""A check for Schemathesis: the API refuses data that fits the schemas only for reasons that no schema
+can express.
 
-The built-in check requires that all data that fits the schemas is accepted.
+Schemathesis's own check is stricter: it requires that all data that fits the schemas is accepted.
 """
 
 import re

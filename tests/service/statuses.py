@@ -94,7 +94,7 @@ class Case:
     until: bool = False
 
 
-# The object that an operation's `{id}` names by default, by the operation's first segment.
+# The kind of object whose id replaces `{id}` in an operation's path, by the first segment of this path.
 NAMES = {
     "destinations": "destination",
     "events": "event",
@@ -185,7 +185,8 @@ OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     },
 }
 
-# The header that a server with the tests' key sends with the ninth delivery in a loop.
+# An event that comes back to this service after nine deliveries has this header, signed with the tests'
+# key. The service accepts at most eight.
 LOOPED = {
     "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
     .line(8)

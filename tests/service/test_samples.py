@@ -1,4 +1,4 @@
-"""Tests of a destination with the caller's own sample, and rehearsals that send nothing."""
+"""The operation that sends the caller's sample to a destination, or only shows the request (`dryRun`)."""
 
 import json
 from typing import Any

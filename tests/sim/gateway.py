@@ -19,10 +19,10 @@ class Gateway(Protocol):
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Run a statement, and return its result or raise its error.
 
-        The call can be late. It can raise StoreAwayError whether `work` has run, will still run, or
-        never runs (`maybe_written` True or False). A late `work` checks its epoch to know if it can
-        still write. A kill can come at any await. After a LockedError, `work` is called again when the
-        transaction that has the lock has ended.
+        The call can be late. If it raises StoreAwayError with `maybe_written`, `work` has run or can
+        still run; without `maybe_written`, `work` never runs. A late `work` checks its epoch to know if
+        it can still write. A kill can come at any await. After a LockedError, `work` is called again when
+        the transaction that has the lock has ended.
         """
 
 

@@ -198,8 +198,9 @@ class Network:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Return True if the present key signed a request, and for `GRACE_S` after a rotation the former
-        key too. For `UNHEARD_S` after a rotation, the former key's signature alone is enough."""
+        """Return True if a request has the required signatures: that of the present key, and for
+        `GRACE_S` after a rotation also that of the former key. For `UNHEARD_S` after a rotation, the
+        former key's signature alone is enough."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

@@ -265,9 +265,10 @@ def given_up(late_by_s: float) -> Telling:
 
 
 def requeued_behind(second_at: float) -> Telling:
-    """The first delivery of a lane succeeds, and its process is killed before the success is durable. A
-    change of the destination then shortens the schedule, so that the delivery is dead. It is requeued
-    behind the second delivery, which is sent at a given time."""
+    """The first delivery of a lane fails, and then succeeds, but its process is killed before the success
+    is durable. A change of the destination removes all retries. The next process knows only the failure,
+    so it gives the delivery up. The delivery is requeued behind the second delivery, which is sent at a
+    given time."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)

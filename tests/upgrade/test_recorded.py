@@ -17,7 +17,7 @@ from tests.process.receiver import Receiver
 from tests.upgrade.house import Outside
 from tests.upgrade.record import RELEASES
 
-# Fields that depend on the request, its last use, or the present settings.
+# Fields that are not compared: they depend on the requests of the test or on the present settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
 # The recorded retries were planned for an hour after the recording.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"

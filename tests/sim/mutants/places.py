@@ -106,8 +106,8 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """The first name of a call must be in the called expression. A node that is assigned to never
-    matches.
+    """Return True if a node matches a description. In a description of a call, the first of `names` must
+    be the name of the called function or method. A node that is assigned to never matches.
     """
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False

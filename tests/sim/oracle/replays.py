@@ -150,7 +150,8 @@ def _failed(row: DeliveryRow) -> bool:
 
 
 def _held(sight: Sight, job: JobRow) -> bool:
-    """The job's destinations are not known, so any disabled destination of the environment counts."""
+    """Return True if a disabled destination can be the reason why a job has not ended. The job's
+    destinations are not known, so any destination of the environment can be the reason."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

@@ -30,7 +30,8 @@ MAX_GROUP = 1 << 20
 
 
 class Ready(NamedTuple):
-    """A checked group. `write` adds its rows and cannot fail. `lost`: the keys that it did not get."""
+    """A checked group. `write` adds its rows and cannot fail. `lost`: the group's events (by id) whose
+    idempotency key another event holds, with the holder."""
 
     lost: dict[str, Claimed]
     write: Callable[[], None]
@@ -126,7 +127,7 @@ def _require_new(table: str, there: Container[Place], keys: Sequence[Place]) -> 
 
 
 def _lost_claims(tables: Tables, group: IntakeGroup) -> dict[str, Claimed]:
-    """Return the holders of the keys that this group does not get, by the group's event with the key."""
+    """Return the group's events (by id) whose idempotency key another event holds, with the holder."""
     mine = {claim.event for claim in group.claims}
     lost: dict[str, Claimed] = {}
     for claim in group.claims:

@@ -24,7 +24,7 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Return the keys that the part did not get. Its first delivery gets the seq `base`."""
+    """Add a part to a transaction; return its `Ready.lost`. `base`: the seq of its first delivery."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)

@@ -1,4 +1,4 @@
-"""The delivery log of the simulated database, as far as orders for single deliveries need it."""
+"""The part of the simulated delivery log that the commands on single deliveries use."""
 
 from engine.log.delivery_log import DeliveryEntry
 from engine.model.configuration import AuditEntry

@@ -18,7 +18,8 @@ Place = tuple[int, str]  # environment and id
 
 
 class Rights:
-    """The rows of the rights to write. Owner: the synchronous work of one statement at a time."""
+    """The rows that give processes the right to write. Owner: the statement that runs. A statement's work
+    is synchronous, so only one statement runs at a time."""
 
     def __init__(self) -> None:
         self.processes: dict[int, int] = {}  # the epoch of each process that has a row

@@ -117,7 +117,8 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """A settlement that only corrects the wait of a RETRYING delivery is written at each run."""
+    """Return True if a settlement makes a lasting change. A settlement that only changes the time of a
+    retry does not: every run of its group makes that change."""
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
