@@ -1,6 +1,7 @@
 """The time that an AI agent waits for its first answer from the service: `python -m bench.agents`.
 
-The exit code is 1 if the first time or the median of the others is above `BAR_MS`.
+`ROUNDS` agents connect one after another. The exit code is 1 if the first agent, or the median of the
+others, waits longer than `BAR_MS`.
 """
 
 import statistics

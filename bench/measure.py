@@ -1,4 +1,5 @@
-"""The measurement of a declared scenario: its variants in turns, each between two floors.
+"""The measurement of a declared scenario: its variants take turns, and the machine's floors
+(`bench.calibration`) are measured before and after each turn.
 
 With several variants, names of figures begin with the variant's name (`keyTimesFloor`). A ratio has the
 names of both variants (`keyOverNone`).

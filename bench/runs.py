@@ -159,7 +159,8 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
 
 
 def changes(given: Iterable[str]) -> Sizes:
-    """Return the sizes of texts such as `NAME=VALUE`: integers, fractions or words. Raises ValueError."""
+    """Return the sizes that texts such as `NAME=VALUE` set: integers, fractions or words. Raises
+    ValueError."""
     found: Sizes = {}
     for each in given:
         name, equals, value = each.partition("=")

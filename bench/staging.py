@@ -16,7 +16,8 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Filled deliveries are from the last hour, so that they are in the partition of the new deliveries.
+# The deliveries that `fill` adds are from the last hour, so that their partition is also that of the new
+# deliveries.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment

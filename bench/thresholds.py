@@ -32,8 +32,8 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return the bars that forbid the conditions: `p99>50ms` becomes a bar of at most 50. Raises
-    ValueError."""
+    """Return a bar for each condition: a run fails if `p99>50ms`, so the bar is a p99 of at most 50 ms.
+    Raises ValueError."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

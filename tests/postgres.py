@@ -29,7 +29,8 @@ from tests.patience import HANGS_S
 TEMPLATE = "angarium_template"
 DRAFT = "angarium_draft"  # the template's name until it is complete
 
-# Waits for the end of the run, even if it is killed, then stops the server and removes its folder.
+# This script waits until the test run has ended or was killed. Then it stops the server and removes the
+# server's folder.
 _WATCHER = """
 while kill -0 "$1" 2>/dev/null; do sleep 1; done
 read -r postmaster < "$2/data/postgres/postmaster.pid" && kill -INT "$postmaster"
@@ -178,7 +179,7 @@ async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Ev
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:
-    """Poll a condition that another process fulfils without an event."""
+    """Poll a condition that another process makes true, which no `trio.Event` can announce."""
     with trio.fail_after(within_s):
         while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours
             await trio.sleep(0.005)

@@ -19,8 +19,8 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER
-# A former process can write blobs without a row until its grace time is over. A removal before that time
-# would miss them.
+# The time from the start to the first removal of blobs. A process that this one replaced can write blobs
+# without a row until its grace time is over, and an earlier removal would miss those blobs.
 SECOND_LOOK_S = 60.0
 
 

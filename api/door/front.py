@@ -111,9 +111,9 @@ class FrontDoor:
                         task_status.started()
                         await self._over.wait()
                     finally:
-                        # Close all connections before the nursery closes: afterwards no task could serve
-                        # a request. Only then call `stop_accepting`: it would still serve requests of
-                        # connections that are open.
+                        # Once the nursery has closed, no task can serve a request, so close all
+                        # connections before. `stop_accepting` comes second, because it still serves
+                        # requests of open connections.
                         self._close_all()
                         self.stop_accepting()
                         self._handshakes.close()

@@ -10,8 +10,8 @@ class Limits:
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
     # The time for a TLS handshake, from its first step. A longer handshake is closed if another client
-    # waits. Its two round trips take a second by satellite. With the 15 s of `head_s`, stalling clients
-    # of a few networks could keep all others waiting.
+    # waits. Its two round trips take a second by satellite. If the limit were 15 s, as for `head_s`,
+    # stalling clients of a few networks could keep all others waiting.
     handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, without the application's own time
     # After `stream_grace_s`, a streamed body must come at a mean rate of `stream_floor` bytes a second. A

@@ -135,7 +135,8 @@ class Generator:
 
     def _wait(self, seconds: float) -> None:
         if self.plan.open:
-            # epoll's timeout has milliseconds; select has microseconds, and can wait for the epoll
+            # epoll waits for whole milliseconds, select for microseconds. So select waits here
+            # until the epoll's descriptor is readable.
             select.select((self.poll,), (), (), seconds)
             seconds = 0.0
         for fd, _ in self.poll.poll(seconds):

@@ -128,7 +128,7 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return the index of the first part that belongs to a module's name."""
+    """Return the index of the part of a path at which its module's dotted name begins."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

@@ -34,7 +34,8 @@ class Actors(Protocol):
     awaited: Awaited
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
-        """Send a message to a destination's actor. Deliveries that have ended are skipped."""
+        """Send a message to a destination's actor. The actor skips the message's deliveries that have
+        ended."""
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these deliveries are in flight."""

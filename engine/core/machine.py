@@ -150,7 +150,7 @@ class DestinationMachine:
             self._orders.named(request, read, deliveries, now)
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
-        """Note that a read failed. The machine asks again after a while."""
+        """Take the failure of a read. The machine asks again after a while."""
         read = self._backlog.reader.failed(request, now)
         if read is not None:
             self._backlog.abandoned(read)

@@ -29,8 +29,9 @@ KNOWN_EVENTS = 4_096  # with the ids of at most twenty files each: some KB
 # The limit on the bytes of all known events' payloads and attachments. Those of one event mostly have
 # less than 1 KiB.
 KNOWN_BYTES = 16 * 1024 * 1024
-# After a failure, a source gets at most two requests a second, however many destinations retry. This
-# delays no delivery's own retry, which waits longer even with the shortest schedule.
+# A failure of an event's files is remembered for at least this time. Meanwhile, all attempts of the event
+# get this failure without a request to the source. A delivery's own retry begins later: after 0.8 s or
+# more.
 FAILED_S = 0.5
 RETRY_AFTER_MOST_S = 60.0  # the longest Retry-After
 GONE = "the file is gone: it was removed with its event's retention"

@@ -27,8 +27,8 @@ def _instant(value: object) -> object:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
         # An offset can move it into a year that cannot be written.
         instant = instant.astimezone(UTC)
-        # Rounded up: an id, which has whole milliseconds, is before the rounded instant exactly if it
-        # is before the exact one.
+        # Rounded up: an id, which has whole milliseconds, is before the rounded instant if and only if
+        # it is before the given one.
         return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None

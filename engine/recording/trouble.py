@@ -24,8 +24,8 @@ from engine.recording.announcer import (
 
 SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
-# The limit on the lines that are logged singly in a minute, and on the lines of the minute's sums.
-# Together these are two lines a second.
+# The limit on the lines that are logged singly in a minute. The lines of the minute's sums have the same
+# limit, so that both together are two lines a second.
 LINES = 60
 DESTINATIONS = (
     # the limit on destinations whose dead letters are summed, which takes some MB; the dead letters of

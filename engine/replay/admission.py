@@ -63,7 +63,8 @@ def choose(
     """Choose the next step of a leg: in a parked lane that has room again, or from the leg's cursor. If
     both are possible, these steps alternate.
 
-    `keyed`: the destination keeps the order of lanes. If not, parked lanes do not wait for room.
+    `keyed`: the destination's ordering is KEY. After a change of the ordering, lanes that
+    were parked before are read at once, even without room.
     """
     blocked = running.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):

@@ -17,7 +17,7 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# The fixed costs of compiling a pattern, as measured, in units of the size. The library makes an
+# The fixed costs of compiling a pattern, as measured, in the unit of `pattern_size`. The library makes an
 # automaton, and lists the possible beginnings of a match, which it searches for first.
 PREPARED = 30  # a pattern that must begin with `^`
 TEXT = 6  # plain text, which needs no automaton

@@ -36,7 +36,7 @@ from engine.wire.wiring import Wiring
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
 # A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in all.
 POOLS_KEPT = 65_536
-# queues that one attempt examines to make room; examining all would take long
+# queues that one call of `_make_room` examines; examining all would take long
 POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 

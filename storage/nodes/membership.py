@@ -1,8 +1,8 @@
 """This node's row in the table of nodes: its heartbeat, its session's lock, and its view of other
 nodes.
 
-Heartbeat and lock use one connection. The heartbeat also checks the right to write, for a node that has
-nothing to write.
+Heartbeat and lock use one connection. Each heartbeat also checks that this node still has the right to
+write. Without this check, a node that writes nothing would not notice that it has lost the right.
 """
 
 from collections.abc import Callable, Iterable

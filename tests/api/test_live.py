@@ -57,7 +57,7 @@ class Counting:
 
 
 async def look(channel: LiveChannel, sights: Counting) -> set[str]:
-    """Let a second pass. Return the destinations whose health the channel asked for."""
+    """Wait one second. Return the destinations whose health the channel then asked for."""
     sights.looks = sights.copied = 0
     sights.told = set()
     await trio.sleep(SLOW_S)

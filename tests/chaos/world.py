@@ -160,7 +160,7 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """All servers if they are linked, otherwise only the present one."""
+        """All servers if links join them, otherwise only the server that gets the requests now."""
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:

@@ -342,8 +342,8 @@ class World:
         self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
-        """Lose the machine, not the process. A temporary machine judges late outcomes, then a new machine
-        is restored from the store.
+        """Lose the actor's state machine, while the process lives on. A temporary machine judges late
+        outcomes, then a new machine is restored from the store.
 
         The temporary machine also quarantines the unsettled delivery at index `culprit`, if there is one.
         """

@@ -416,7 +416,7 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_then_503() -> None:
         for client in idle[1:]:
             await client.send(post(key=None))
             assert (await client.response()).status == 401
-        # The door closes the first connection for it, which has never sent anything.
+        # To make room for `busy`, the door closes `idle[0]`, which has never sent anything.
         busy = await house.connect()
         await busy.send(post())
         await house.ingest.wait_waiting(1)

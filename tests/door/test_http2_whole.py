@@ -1,4 +1,5 @@
-"""HTTP/2 requests whose body arrives with their head: served beside `h2`, with the same result."""
+"""HTTP/2 requests whose body arrives with their head: the fast path serves them without `h2`, with the
+same result."""
 
 import struct
 from dataclasses import replace

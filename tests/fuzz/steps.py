@@ -200,8 +200,8 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
 def repeats_without_end(pattern: re.Pattern[Any]) -> int:
     """Return the number of repetitions with no bound or a large one.
 
-    A repetition of more than single characters counts twice, because it can be ambiguous in itself. A
-    single repetition over a whole text backtracks only once.
+    A repetition of more than single characters counts twice, because it alone can match a text in many
+    ways. If the number is 1, a match of a whole text goes back over the text once at most.
     """
     return sum(_endless(_tree(pattern)))
 

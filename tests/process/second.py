@@ -75,9 +75,9 @@ class Scene:
 
     @contextmanager
     def under_way(self, crashes: int = 0) -> Iterator[None]:
-        """Post, replay and retry during the block, then wait until everything has ended.
+        """Post, replay and retry during the block. Retries have started when the block begins.
 
-        Retries have started when the block begins. The last replays can start after its end.
+        After the block, go on until all replays are asked for, then wait until everything has ended.
         """
         with posting(*self.posters), busy(self.replayer, self.retrier):
             until(lambda: self.retrier.retried > 10, "retries are under way")

@@ -20,8 +20,8 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# The time limit of a stop. It is below a minute, which is the limit of an actor's first read, and the
-# grace time in one test.
+# The time limit of a stop. It is exceeded if the stop waits a minute: an actor's first read can take a
+# minute, and in one test the grace time is a minute.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()

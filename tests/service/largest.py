@@ -25,7 +25,7 @@ def all_delivered(page: Any) -> bool:
 
 
 class Largest:
-    """Creates an object for each request that changes it without a body."""
+    """`path` creates an object that a route's request can change, and returns the request's path."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house

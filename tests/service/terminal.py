@@ -61,7 +61,7 @@ class Terminal:
     async def __call__(
         self, *words: str, typed: str | bytes | None = None, **env: str | None
     ) -> Ended:
-        """Run a short command to its end. Its output must not contain a secret key."""
+        """Run a short command to its end. Fails if the command prints the secret key."""
 
         def run() -> Ended:
             done = CliRunner().invoke(main, words, env={**self.env, **env}, input=typed)

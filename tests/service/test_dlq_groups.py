@@ -1,4 +1,5 @@
-"""The dead-letter queue in order of death and in groups, with bulk changes by group, number and rate."""
+"""The dead-letter queue in order of death and in groups. Bulk changes of a group, and bulk changes with a
+limit on their number or rate."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """The process manager of a history: it restarts processes and carries out strikes.
 
 Nodes with another number of parts belong to another parent. If a former parent's node loses its part to
-them, the keeper ends all of that parent's nodes in order.
+them, the keeper stops all of that parent's nodes in an orderly way.
 """
 
 from functools import partial

@@ -129,7 +129,7 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """Another request of a caller. `which` chooses the destination, rule or job, modulo their number."""
+    """A request that posts no events. `which` modulo their number chooses a destination, rule or job."""
 
     at: float
     kind: str
@@ -177,7 +177,7 @@ class Plan(Struct, frozen=True):
 
 
 def stream(seed: int, name: str) -> Random:
-    """Return a random source of its own: draws of one part do not change those of another."""
+    """Return the random source of this name. Draws from one source do not change those from another."""
     return Random(f"{seed} {name}")
 
 

@@ -1,4 +1,4 @@
-"""Short histories written by hand: each keeps all promises, or breaks one."""
+"""Short histories written by hand. Some keep all promises; each of the others breaks one."""
 
 import json
 from typing import Any
@@ -252,8 +252,8 @@ def heard_late(after_s: float) -> Telling:
 
 
 def given_up(late_by_s: float) -> Telling:
-    """A successor gives up the first delivery of a lane and sends the next one. Its predecessor also
-    sends the first delivery, `late_by_s` after the successor began, and succeeds."""
+    """A successor fails to send the first delivery of a lane, gives it up and sends the next one. The
+    replaced process sends the first delivery `late_by_s` after the successor began, and succeeds."""
     telling = a_telling(ordering="STRICT", schedule_s=())
     one, two = events(telling, "a", "b")
     telling.boot(LATE + 3, 2)

@@ -1,5 +1,5 @@
-"""Short histories about tokens and about destinations that fail for long, written by hand: each keeps all
-promises, or breaks one."""
+"""Short histories about tokens and about destinations that fail for long, written by hand. Some keep all
+promises; each of the others breaks one."""
 
 from typing import Any
 

@@ -102,9 +102,9 @@ class Answered(Fact, frozen=True):
 
 
 class Asked(Fact, frozen=True):
-    """A caller made another request: `requeue`, `discard`, `replay`, `cancel`, `hasten` and `withdraw` (a
-    waiting delivery: send it at once, or cancel it), `cancel all` and `retry all` (of a destination),
-    `patch`, `create`, `rotate`, `rule`, `unrule`.
+    """A caller made a request that posts no events: `requeue`, `discard`, `replay`, `cancel`, `hasten`
+    and `withdraw` (a waiting delivery: send it at once, or cancel it), `cancel all` and `retry all` (of a
+    destination), `patch`, `create`, `rotate`, `rule`, `unrule`.
 
     `of` is the destination, rule or job, if it exists already. `deliveries` are the ids that the request
     named, or that a list showed before. `wanted` has the request's fields as JSON.

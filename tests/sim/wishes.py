@@ -265,9 +265,8 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Return False if no job was created, by chance or because the history runs no jobs (it has no
-        replays).
-        """
+        """Return False if no job was created: by chance, or because the history has no replays, so that
+        its processes run no jobs."""
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
             return False

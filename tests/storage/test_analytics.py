@@ -1,4 +1,5 @@
-"""Analytics: they equal the rows of the log, from minutes and from hours, also for late outcomes."""
+"""Analytics, read from the counters of minutes or of hours, equal the rows of the log, even after late
+outcomes."""
 
 import random
 import time

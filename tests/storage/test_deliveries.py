@@ -221,7 +221,8 @@ async def test_every_combination_of_filters_lists_exactly_what_passes_newest_fir
     first: int,
     searched: bool,
 ) -> None:
-    # Few examined rows shorten pages, or a search fills them. The list stays the same.
+    # If few rows are examined for a page, the page is short, unless a search fills it (`searched`). All
+    # pages together list the same deliveries.
     monkeypatch.setattr(walk, "EXAMINED", examined)
     monkeypatch.setattr(walk, "FIRST", first)
     monkeypatch.setattr(deliveries, "SCATTERED", examined)

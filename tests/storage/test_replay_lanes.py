@@ -1,5 +1,5 @@
-"""Lanes that a replay passes over, in PostgreSQL: their deliveries are neither lost, doubled nor
-reordered."""
+"""Parked lanes in PostgreSQL, which a replay leaves out and reads later: their deliveries are neither
+lost, doubled nor reordered."""
 
 import pytest
 

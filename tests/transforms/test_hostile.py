@@ -105,8 +105,8 @@ ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength;
 
 
 async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
-    """Buffers in cyclic garbage that were never written to use no memory. They use addresses, which are
-    limited too."""
+    """A buffer in cyclic garbage takes no memory if no script has written to it, but it takes addresses,
+    which are limited too."""
     async with open_pool(1) as pool:
         for number in range(16):
             assert await value_of(pool, HOARD % number) == number

@@ -51,7 +51,8 @@ class BackendKilled(Disturbance):
 
 
 class DatabaseFrozen(Disturbance):
-    """SIGSTOP to all of PostgreSQL's processes, for up to longer than a statement may take."""
+    """SIGSTOP to all of PostgreSQL's processes. The longest freezes exceed the time limit of a node's
+    heartbeat, the shortest do not."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 6.0)

@@ -48,8 +48,8 @@ class SpoolFull(DiskFull):
 
 
 class FilesMayNotGrow(Disturbance):
-    """Only if no disk can be made: the database's processes cannot write past the present end of a
-    file."""
+    """The database's processes cannot write past the present end of a file. This fault is used only
+    where `DiskFull` is impossible, because no small disk can be made."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 3.0)

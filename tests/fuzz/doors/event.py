@@ -119,7 +119,7 @@ def _depth(value: Any) -> int:
 
 
 def _has_nan(data: bytes) -> bool:
-    """Return True if a number can be too large to equal itself after reading."""
+    """Return True if a number can have an exponent: the largest such numbers are read as infinity."""
     return b"e" in data.lower()
 
 

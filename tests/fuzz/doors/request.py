@@ -257,7 +257,8 @@ def check(data: bytes) -> None:
         for one, its in zip(seen, expected, strict=False):
             assert (one.method, one.path) == (its.method, its.path), (one, its)
             assert one.kind == "refused" or one.body == its.body, (one, its)
-        # A request with an incomplete or malformed body is refused at its head and reaches no handler.
+        # `expected` has no request whose body is incomplete or malformed. The door can refuse such a
+        # request by its head, and never passes it to a handler.
         assert all(one.kind == "refused" for one in seen[len(expected) :])
         assert len(seen) <= len(expected) + 1, "a request was found where there is none"
     shorter, longer = sorted((whole, pieces), key=len)

@@ -16,7 +16,8 @@ from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
-# The walk's outcomes are hours old: a more recent time comes from the database's clock.
+# The times that `walk` gives its outcomes are hours old. The database's clock has set any time that is
+# younger than this, so a dump has -1 instead of it.
 RECENT_MS = 600_000
 
 _EVENTS = """

@@ -56,8 +56,9 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        # A process that began after the recording process was ready knows the recorded attempts. If two
-        # processes begin at once, either can replace the other while a request is under way.
+        # The maker is the process whose attempt was recorded. A process that began after the maker was
+        # ready has replaced it and read its records. If both began at once, either can have replaced the
+        # other, so both can have sent the attempt.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

@@ -27,9 +27,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Only a next process would send a delivery of a system event that the last process made while it
-    ended.
-    """
+    """Return True if the last process made a delivery's system event while the process ended. The
+    delivery then stays in the backlog, because only a next process can send it."""
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False

@@ -48,8 +48,8 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key may have expired between its posts: the days between the earliest and the
-    latest time of the processes' clocks. A process whose clock is days ahead can try a request again.
+    """Return how often a key can have expired between its posts: once a day, from the earliest to the
+    latest time on the clocks of all processes that tried a post. Their clocks can differ by days.
     """
     clocks: list[float] = []
     for request in requests:

@@ -99,7 +99,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # Requests in `former` may have come after the requeue. Their success then freed the lane.
+        # A request in `former` can also be from after the requeue (`_former` cannot tell). If it was a
+        # success, it then freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # The lane waits for a success only if a process got it and still owned the database. If there is
         # no such success, the lane is free from the time at which the receiver got the request.

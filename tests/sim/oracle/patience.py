@@ -86,7 +86,7 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """Only failures since the last success and the last change of the destination count."""
+    """A failure counts only if no success and no change of the destination has followed it."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)
@@ -108,8 +108,8 @@ def _late(
 
 
 def _over(ends: list[Sending], since: float, until: float, patience_s: int) -> float | None:
-    """Return the end of the first failure between two instants at which the destination had surely failed
-    for `patience_s`."""
+    """Return when the destination had surely failed for `patience_s`: the end of the first failed attempt
+    that shows it. Only attempts between `since` and `until` count."""
     row: list[float] = []
     for each in ends:
         if each.at <= since or each.end >= until:

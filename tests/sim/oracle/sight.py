@@ -59,8 +59,8 @@ class Process(Struct):
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Return True if an environment belongs to its part. Parts get workspaces in turn, and each
-        workspace has three environments."""
+        """Return True if an environment belongs to this process's part. Parts get workspaces in turn,
+        and each workspace has three environments."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
@@ -135,7 +135,7 @@ class Request(Struct):
 
 
 class Wish(Struct):
-    """Another request of a caller, with its answer."""
+    """A caller's request that posts no events, with its answer."""
 
     asked: Asked
     by: int
