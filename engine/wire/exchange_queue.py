@@ -90,7 +90,7 @@ class ExchangeQueue:
             connection = idle.popitem()[0]
             wiring.idle.taken(connection)
             wiring.counts.reused += 1
-            connection.pool = self
+            connection.queue = self
             connection.start(exchange)
         else:
             self._open(exchange)

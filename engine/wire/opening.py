@@ -27,7 +27,7 @@ class Opening:
     __slots__ = (
         "_has_place",
         "_origin",
-        "_pool",
+        "_queue",
         "_race",
         "_soon",
         "_waiter",
@@ -35,9 +35,9 @@ class Opening:
         "exchange",
     )
 
-    def __init__(self, pool: "ExchangeQueue", exchange: "OutboundExchange") -> None:
-        self._pool = pool
-        self._wiring = pool.wiring
+    def __init__(self, queue: "ExchangeQueue", exchange: "OutboundExchange") -> None:
+        self._queue = queue
+        self._wiring = queue.wiring
         self._origin = exchange.origin
         self._has_place = False  # in `Openings`
         self.exchange = exchange
@@ -90,8 +90,8 @@ class Opening:
         """Use a connection that became idle, instead of a new one."""
         self._stop()
         self._wiring.alive.openings.discard(self)
-        self._pool.go(self.exchange)
-        self._pool.made()
+        self._queue.go(self.exchange)
+        self._queue.made()
 
     def placed(self) -> None:
         """Connect: it is this opening's turn."""
@@ -103,7 +103,7 @@ class Opening:
     def _won(self, sock: socket.socket) -> None:
         self._race = None
         try:
-            connection = OutboundConnection(self._pool, self._origin, sock)
+            connection = OutboundConnection(self._queue, self._origin, sock)
         except (WireError, OSError) as error:
             sock.close()
             self._wiring.descriptors.give(self._origin.workspace)
@@ -136,5 +136,5 @@ class Opening:
         if self._has_place:
             self._has_place = False
             self._wiring.openings.give(self._origin.workspace)
-        self._pool.made()
-        self._pool.ended()
+        self._queue.made()
+        self._queue.ended()
