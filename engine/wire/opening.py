@@ -6,10 +6,8 @@ An opening never reports its outcome before `begin` has returned.
 import socket
 from typing import TYPE_CHECKING
 
-from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer
 from engine.wire.connection import OutboundConnection
-from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
@@ -73,18 +71,17 @@ class Opening:
         return None, self._wiring.clock.instant()
 
     def _resolved(self, resolution: Resolution) -> None:
-        if isinstance(resolution, WireError):
-            self._fail(resolution)
-        elif not self._wiring.guard.allows_all(address for _, address in resolution):
-            words = forbidden(self._origin.host)
-            self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
+        wiring, host, port = self._wiring, self._origin.host, self._origin.port
+        workspace = self._origin.workspace
+        race = race_or_tunnel(wiring, resolution, host, port, workspace, self._won, self._fail)
+        if isinstance(race, WireError):
+            self._fail(race)
+            return
+        self._race = race
+        if wiring.openings.take(workspace):
+            self.placed()
         else:
-            wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace
-            self._race = race_or_tunnel(wiring, resolution, port, workspace, self._won, self._fail)
-            if wiring.openings.take(workspace):
-                self.placed()
-            else:
-                wiring.openings.wait(self, workspace)
+            wiring.openings.wait(self, workspace)
 
     def offered(self) -> None:
         """Use a connection that became idle, instead of a new one."""
