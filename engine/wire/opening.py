@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from engine.runtime.timers import Timer
 from engine.wire.connection import OutboundConnection
+from engine.wire.exchange import OutboundExchange
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
+from engine.wire.response import Response
 from engine.wire.tunnel import Tunnel, race_or_tunnel
 
 if TYPE_CHECKING:
-    from engine.wire.exchange import OutboundExchange
     from engine.wire.exchange_queue import ExchangeQueue
-    from engine.wire.response import Response
 
 
 class Opening:
@@ -33,7 +33,7 @@ class Opening:
         "exchange",
     )
 
-    def __init__(self, queue: "ExchangeQueue", exchange: "OutboundExchange") -> None:
+    def __init__(self, queue: "ExchangeQueue", exchange: OutboundExchange) -> None:
         self._queue = queue
         self._wiring = queue.wiring
         self._origin = exchange.origin
@@ -65,7 +65,7 @@ class Opening:
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
-    def abandon(self, exchange: "OutboundExchange") -> "tuple[Response | None, float]":
+    def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
         self._stop()
         self._give_up()
         return None, self._wiring.clock.instant()
