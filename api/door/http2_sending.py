@@ -179,6 +179,7 @@ class Sending(Channel):
 
     def _put_bodies(self) -> None:
         """Put parts of answers into frames, in turns: together at most a slice."""
+        # A `FairQueue` would hold a queue of items for each stream, which has only one answer.
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:

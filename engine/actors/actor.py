@@ -32,8 +32,8 @@ class DestinationActor:
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
-        "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment", "generation", "id",
-        "in_flight", "last_active", "machine", "recovery", "started_at", "state", "stepped_s",
+        "_queued", "_share", "_stepped_s", "_unrecorded", "checkpoint", "config", "environment",
+        "generation", "id", "in_flight", "last_active", "machine", "recovery", "started_at", "state",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -43,7 +43,7 @@ class DestinationActor:
         self.generation = 0  # raised when the reads under way become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
-        self.stepped_s = context.steps.total_s  # the clock steps that this actor has followed
+        self._stepped_s = context.steps.total_s  # the clock steps that this actor has followed
         known, after = context.snapshots.take(self.id), context.mark_after
         self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
         self.machine: DestinationMachine | None = None
@@ -131,7 +131,7 @@ class DestinationActor:
         machine = self.machine
         if machine is None:
             return True
-        follows = machine.committed(settlements, self._context.now_of(self))
+        follows = machine.committed(settlements, self._now())
         self._share.report(self._mailbox, machine)
         return follows
 
@@ -164,7 +164,7 @@ class DestinationActor:
             return False
         if context.attempts.allowance(self) < TURN_SENDS:  # other actors need places, or may soon
             return False
-        self.last_active = context.now_of(self)
+        self.last_active = self._now()
         self._mailbox.current = deliveries[0]
         machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
@@ -176,7 +176,7 @@ class DestinationActor:
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
-        self.last_active = self._context.now_of(self)
+        self.last_active = self._now()
         self._mailbox.judge(flight, machine, self.last_active)
         self._mailbox.current = None
         settled = machine.settled()
@@ -190,7 +190,7 @@ class DestinationActor:
         """Pass a bounded number of messages to the machine, and perform its commands."""
         self._queued = False
         context = self._context
-        now = context.now_of(self)
+        now = self._now()
         machine = self.machine or self._succeed(now)
         if machine is None:
             return
@@ -266,7 +266,7 @@ class DestinationActor:
             self._context.attempts.leave(self)
             if self.checkpoint.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
-            self._context.retired(self, departure)
+            self._context.retired(self.config, departure)
 
     # --- state machines
 
@@ -302,6 +302,17 @@ class DestinationActor:
         if generation == self.generation:
             self.start()
 
+    def _now(self) -> float:
+        """Shift the remembered instants by the wall clock's steps, and return the present instant."""
+        now, total_s = self._context.now(), self._context.steps.total_s
+        if self._stepped_s != total_s:
+            by_s, self._stepped_s = total_s - self._stepped_s, total_s
+            self.last_active += by_s
+            self.started_at += by_s
+            if self.machine is not None:
+                self.machine.clock_stepped(by_s, now)
+        return now
+
     def _succeed(self, now: float) -> DestinationMachine | None:
         if self.state.is_restarting:
             self._settle_after_crash(now)
@@ -309,9 +320,8 @@ class DestinationActor:
         beginning, self._beginning = self._beginning, None
         if beginning is None:
             return None
-        machine = self._make(beginning, now)
+        machine = self.machine = self._make(beginning, now)
         self.generation += 1
-        self.machine = machine
         self.state = next_state(self.state, ActorSignal.BEGIN)
         return machine
 
@@ -328,7 +338,7 @@ class DestinationActor:
 
     def crashed(self, error: Exception) -> None:
         """Drop the state machine. The next one is made after a backoff."""
-        subject, now = self._mailbox.current, self._context.now_of(self)
+        subject, now = self._mailbox.current, self._now()
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
@@ -381,7 +391,7 @@ class DestinationActor:
             self.start()
 
     def report(self) -> DestinationReport:
-        self._context.now_of(self)  # first follow the clock's steps
+        self._now()  # first follow the clock's steps
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property

@@ -1,11 +1,15 @@
 """The checkpoint of a destination's actor: its backlog row and its snapshot in the store."""
 
-from engine.actors.context import Recording
+from collections.abc import Sequence
+from typing import Protocol
+
 from engine.actors.lifecycle import Departure
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
+from engine.core.records import Settlement
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
+from engine.recording.outcome_queue import SettlementOwner
 
 # `low_seq` is written once MARK_EVERY_S have passed and MARK_SETTLED deliveries were settled since its
 # last write. After a restart, the process reads again the deliveries settled since that write: 100 us for
@@ -13,6 +17,19 @@ from engine.ports import BacklogMark, SnapshotWrite
 # for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
+
+
+class Recording(Protocol):
+    """The part of the recorder that actors use."""
+
+    def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
+        """Make settlements durable, in order."""
+
+    def mark(self, mark: BacklogMark) -> None:
+        """Raise a backlog row."""
+
+    def write_snapshot(self, write: SnapshotWrite) -> None:
+        """Replace a snapshot."""
 
 
 class Checkpoint:

@@ -1,12 +1,12 @@
 """The context of all actors: the services of their process, and the steps of the wall clock."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
 
 from msgspec import structs
 
 from engine.actors.attempts import Attempts
 from engine.actors.awaited import Awaited
+from engine.actors.checkpoint import Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
@@ -17,27 +17,9 @@ from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.health import Health, Hold, HoldReason
 from engine.core.machine import DestinationMachine
-from engine.core.records import Settlement
 from engine.core.snapshot import decode
-from engine.ports import BacklogMark, Sender, SnapshotWrite
-from engine.recording.outcome_queue import SettlementOwner
+from engine.ports import Sender
 from engine.runtime.timers import Timers
-
-if TYPE_CHECKING:
-    from engine.actors.actor import DestinationActor
-
-
-class Recording(Protocol):
-    """The part of the recorder that actors use."""
-
-    def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
-        """Make settlements durable, in order."""
-
-    def mark(self, mark: BacklogMark) -> None:
-        """Raise a backlog row."""
-
-    def write_snapshot(self, write: SnapshotWrite) -> None:
-        """Replace a snapshot."""
 
 
 class Context:
@@ -65,7 +47,7 @@ class Context:
         memory: Memory,
         mark_after: int,
         gone: Callable[[Destination, Commands], None],
-        retired: "Callable[[DestinationActor, Departure], None]",
+        retired: Callable[[Destination, Departure], None],
     ) -> None:
         self.now = now
         self.jitter = jitter
@@ -84,18 +66,6 @@ class Context:
         self.steps = ClockHistory()
         self.awaited = Awaited()
         self.mark_after = mark_after
-
-    def now_of(self, actor: "DestinationActor") -> float:
-        """Return the present instant. If the wall clock has stepped, first shift the instants that the
-        actor and its state machine remember."""
-        now = self.now()
-        if actor.stepped_s != self.steps.total_s:
-            by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
-            actor.last_active += by_s
-            actor.started_at += by_s
-            if actor.machine is not None:
-                actor.machine.clock_stepped(by_s, now)
-        return now
 
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float

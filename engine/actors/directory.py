@@ -12,8 +12,8 @@ import trio
 
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
-from engine.actors.checkpoint import MARK_SETTLED
-from engine.actors.context import Context, Recording
+from engine.actors.checkpoint import MARK_SETTLED, Recording
+from engine.actors.context import Context
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import ActorState, Departure, Dormant
 from engine.actors.mailbox import Ordered, Resumed
@@ -268,18 +268,18 @@ class Directory:
             if rests and actor.last_active <= before:
                 actor.retire()
 
-    def _retired(self, actor: DestinationActor, departure: Departure) -> None:
+    def _retired(self, destination: Destination, departure: Departure) -> None:
         # First: if it raises, the destination still has its actor.
-        self._context.sender.forget(actor.id)
-        del self.actors[actor.id]
-        self._swept.pop(actor.id)
+        self._context.sender.forget(destination.id)
+        del self.actors[destination.id]
+        self._swept.pop(destination.id)
         self._passivations += 1
         if not departure.clean:
-            self._rest(actor.id, departure.dormant(actor.environment))
+            self._rest(destination.id, departure.dormant(destination.environment))
             return
-        self._known[actor.environment].pop(actor.id)
-        if actor.id in self.dirty:
-            self._forgettable[actor.id] = actor.environment
+        self._known[destination.environment].pop(destination.id)
+        if destination.id in self.dirty:
+            self._forgettable[destination.id] = destination.environment
             self._wake_intake.set()
 
     def _gone(self, destination: Destination, commands: Commands) -> None:

@@ -1,6 +1,6 @@
 """A running replay job: its legs, and the order in which the runner serves them. Nothing here awaits."""
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from msgspec import structs
@@ -10,6 +10,7 @@ from engine.core.vocabulary import DeliveryStatus, ReplayStatus
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk, OrderStep
+from engine.runtime.fair_queue import FairQueue
 
 ASK_AGAIN_S = 5.0  # how often the store is asked whether a job without news has ended
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
@@ -32,8 +33,8 @@ class RunningJob:
         self._took_lane: set[str] = set()  # destinations whose last step was a parked lane's
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
-        self._legs = {leg.destination: leg for leg in legs if not leg.ended}
-        self._line = deque(self._legs)  # the order of turns, in which closed legs can remain
+        # In the order of turns. A `FairQueue` would hold a queue of items for each leg.
+        self._legs = OrderedDict((leg.destination, leg) for leg in legs if not leg.ended)
 
     def renew(self, job: ReplayJob) -> None:
         """Replace the job by the store's version, except its selection, which the store can leave out.
@@ -48,9 +49,8 @@ class RunningJob:
 
     def began(self, now_ms: int) -> None:
         """Note that the counting is done; empty legs are dropped."""
-        self._legs = {key: leg for key, leg in self._legs.items() if leg.total}
+        self._legs = OrderedDict((key, leg) for key, leg in self._legs.items() if leg.total)
         self.destinations = list(self._legs)
-        self._line = deque(self._legs)
         self.job = structs.replace(self.job, status=ReplayStatus.RUNNING, started_at_ms=now_ms)
 
     def became(self, status: ReplayStatus) -> None:
@@ -89,10 +89,9 @@ class RunningJob:
     def legs_in_turn(self) -> Iterator[Leg]:
         """Yield a bounded number of open legs, from the one after the leg that was served last."""
         for _ in range(min(LOOKED_AT, len(self._legs))):
-            while (leg := self._legs.get(self._line.popleft())) is None:
-                pass  # the leg was closed since its last turn
-            self._line.append(leg.destination)
-            yield leg
+            destination = next(iter(self._legs))
+            self._legs.move_to_end(destination)
+            yield self._legs[destination]
 
     def lane_first(self, leg: Leg) -> bool:
         """Return True if a leg's next step is in a parked lane. Such steps and steps from the leg's
@@ -154,9 +153,7 @@ class RunningJob:
 def in_turn(jobs: Iterable[RunningJob]) -> list[RunningJob]:
     """Return all jobs: first one of each environment, then a second one of each, and so on. So an
     environment with many jobs does not delay others."""
-    places: dict[int, int] = {}
-    ranked = []
+    queue: FairQueue[int, RunningJob] = FairQueue()
     for running in jobs:
-        place = places[running.job.environment] = places.get(running.job.environment, 0) + 1
-        ranked.append((place, running))
-    return [running for _, running in sorted(ranked, key=lambda each: each[0])]
+        queue.put(running.job.environment, running)
+    return [running for _, running in iter(queue.take, None)]

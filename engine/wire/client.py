@@ -35,9 +35,9 @@ from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
 # A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in all.
-POOLS_KEPT = 65_536
+QUEUES_KEPT = 65_536
 # queues that one call of `_make_room` examines; examining all would take long
-POOLS_EXAMINED = 16
+QUEUES_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
 
@@ -56,7 +56,7 @@ class WireStatistics:
     openings_waiting: int
     handshakes_waiting: int
     idle: int
-    pools: int
+    queues: int
     lookups: int  # threads in use
     lookups_waiting: int  # names that wait for a thread
     opened: int
@@ -101,7 +101,7 @@ class WireClient:
             proxy=None if proxy is None else EgressProxy.of(proxy),
             hops=hops,
         )
-        self._pools: dict[str, ExchangeQueue] = {}
+        self._queues: dict[str, ExchangeQueue] = {}
         self._closed = False
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
@@ -114,14 +114,14 @@ class WireClient:
         instant = clock.instant()
         now = clock.at(instant)
         try:
-            pool = self._pools.get(destination.id)
-            if pool is None or pool.destination is not destination:
-                pool = self._configured(pool, destination, delivery.origin)
+            queue = self._queues.get(destination.id)
+            if queue is None or queue.destination is not destination:
+                queue = self._configured(queue, destination, delivery.origin)
             event = delivery.event
             body = transmission.body
             if body is None:
                 body = event.body or outbound_body(event)
-            head = pool.head
+            head = queue.head
             if transmission.headers:
                 head = head.with_headers(transmission.headers)
             request = head.request(
@@ -142,11 +142,11 @@ class WireClient:
         timeout_ms = destination.timeout_ms
         due = instant + timeout_ms / 1000
         exchange = OutboundExchange(request, timeout_ms, now, instant, due, done)
-        pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
+        queue.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
         """Drop a destination's queue."""
-        self._pools.pop(destination, None)
+        self._queues.pop(destination, None)
 
     @property
     def wiring(self) -> Wiring:
@@ -173,7 +173,7 @@ class WireClient:
             openings_waiting=wiring.openings.waiting,
             handshakes_waiting=wiring.handshakes.waiting,
             idle=len(wiring.idle),
-            pools=len(self._pools),
+            queues=len(self._queues),
             lookups=wiring.resolver.threads,
             lookups_waiting=wiring.resolver.waiting,
             opened=wiring.counts.opened,
@@ -188,9 +188,9 @@ class WireClient:
         The exchanges in flight end without a report. The next server sends them again, as after a crash.
         """
         self._closed = True
-        for pool in self._pools.values():
-            pool.shut()
-        self._pools.clear()
+        for queue in self._queues.values():
+            queue.shut()
+        self._queues.clear()
         alive = self._wiring.alive
         for opening in list(alive.openings):
             opening.exchange.forget()
@@ -205,28 +205,28 @@ class WireClient:
         await trio.lowlevel.checkpoint()
 
     def _configured(
-        self, pool: ExchangeQueue | None, destination: Destination, origin: DeliveryOrigin
+        self, queue: ExchangeQueue | None, destination: Destination, origin: DeliveryOrigin
     ) -> ExchangeQueue:
-        if pool is not None:
-            pool.configure(destination)
-            return pool
+        if queue is not None:
+            queue.configure(destination)
+            return queue
         if origin is _INSPECTION:
             # The queue of an INSPECTION is not kept: if the destination has no actor, `forget` is never
             # called for the destination. Nor must its connection be kept: `busy` begins at the limit, so
             # that `release` closes it.
-            pool = ExchangeQueue(self._wiring, destination)
-            pool.busy = destination.concurrency
-            return pool
-        if len(self._pools) >= POOLS_KEPT:
+            queue = ExchangeQueue(self._wiring, destination)
+            queue.busy = destination.concurrency
+            return queue
+        if len(self._queues) >= QUEUES_KEPT:
             self._make_room()
-        pool = self._pools[destination.id] = ExchangeQueue(self._wiring, destination)
-        return pool
+        queue = self._queues[destination.id] = ExchangeQueue(self._wiring, destination)
+        return queue
 
     def _make_room(self) -> None:
-        for key in [key for key, _ in zip(self._pools, range(POOLS_EXAMINED), strict=False)]:
-            pool = self._pools.pop(key)
-            if not pool.quiet:
-                self._pools[key] = pool  # now last in the order
+        for key in [key for key, _ in zip(self._queues, range(QUEUES_EXAMINED), strict=False)]:
+            queue = self._queues.pop(key)
+            if not queue.quiet:
+                self._queues[key] = queue  # now last in the order
 
 
 def descriptor_limit(share: float) -> int:

@@ -48,14 +48,14 @@ class OutboundConnection:
         "_write_error",
         "exchange",
         "origin",
-        "pool",
+        "queue",
     )
 
-    def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
+    def __init__(self, queue: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
         """Take over the opening's socket, with its descriptor, and the opening's place in `Openings`."""
         self.origin = origin
-        self.pool = pool  # the queue of the present or last exchange
-        wiring = self._wiring = pool.wiring
+        self.queue = queue  # the queue of the present or last exchange
+        wiring = self._wiring = queue.wiring
         self._sock = sock
         self._recv = sock.recv
         self.exchange: OutboundExchange | None = None
@@ -127,7 +127,7 @@ class OutboundConnection:
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
         self.exchange = None
         self.close()
-        self.pool.ended()
+        self.queue.ended()
         return self._answer, self._wiring.clock.instant()
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class OutboundConnection:
         """Give back the place in `Openings`: the opening has succeeded or failed."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
-        self.pool.made()
+        self.queue.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
         try:
@@ -281,7 +281,7 @@ class OutboundConnection:
             exchange.replaced = True
             self.exchange = None
             self.close()
-            self.pool.replace(exchange)
+            self.queue.replace(exchange)
         else:
             self._fail(connection_error(error or self._write_error))
 
@@ -315,7 +315,7 @@ class OutboundConnection:
         self.exchange = None
         self._reused = True
         answer.reset()
-        self.pool.release(self, reusable, now)
+        self.queue.release(self, reusable, now)
         exchange.report(outcome)
 
     def _fail(self, error: WireError) -> None:
@@ -326,5 +326,5 @@ class OutboundConnection:
             return
         outcome = exchange.failed(error, answer, self._wiring.clock.instant())
         self.close()
-        self.pool.ended()
+        self.queue.ended()
         exchange.report(outcome)

@@ -6,16 +6,11 @@ leaving a queue costs a third of setting and cancelling a timer.
 
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING
 
 import trio
 
 from engine.runtime.timers import Timers
-
-if TYPE_CHECKING:
-    from engine.wire.exchange import OutboundExchange
-
-DeadlineQueue = OrderedDict["OutboundExchange", None]
+from engine.wire.exchange import DeadlineQueue, OutboundExchange
 
 
 class Deadlines:
@@ -27,7 +22,7 @@ class Deadlines:
         self._timers = timers
         self._queues: dict[int, DeadlineQueue] = {}  # by timeout, in milliseconds
 
-    def watch(self, exchange: "OutboundExchange") -> None:
+    def watch(self, exchange: OutboundExchange) -> None:
         """Let an exchange expire at its `due`, unless it has ended before."""
         timeout_ms = exchange.timeout_ms
         queue = self._queues.get(timeout_ms)

@@ -4,16 +4,18 @@ The holder of an exchange is the queue, opening or connection that works on it a
 reports its outcome exactly once.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from time import time
 from typing import Protocol
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.wire.deadlines import DeadlineQueue
 from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, judge, retry_after_s
 from engine.wire.origin import ReceiverOrigin
 from engine.wire.response import Response
+
+DeadlineQueue = OrderedDict["OutboundExchange", None]
 
 
 class Holder(Protocol):

@@ -4,18 +4,14 @@ once.
 Connections belong to origins, not to destinations.
 """
 
-from typing import TYPE_CHECKING
-
 from engine.core.destination import Destination, MutualTls
 from engine.wire.connection import OutboundConnection
 from engine.wire.exchange import OutboundExchange
 from engine.wire.head import WebhookHead
 from engine.wire.opening import Opening
 from engine.wire.origin import ReceiverOrigin
+from engine.wire.response import Response
 from engine.wire.wiring import Wiring
-
-if TYPE_CHECKING:
-    from engine.wire.response import Response
 
 
 class ExchangeQueue:
@@ -90,12 +86,12 @@ class ExchangeQueue:
             connection = idle.popitem()[0]
             wiring.idle.taken(connection)
             wiring.counts.reused += 1
-            connection.pool = self
+            connection.queue = self
             connection.start(exchange)
         else:
             self._open(exchange)
 
-    def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
+    def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
         """Remove a waiting exchange. Begin the next one if possible: an idle connection to its origin
         could not be used while the removed one was first."""
         self._leave(exchange)

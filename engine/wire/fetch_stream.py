@@ -7,22 +7,20 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 import trio
 
 from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
-from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.head import USER_AGENT, Headers, render_head
-from engine.wire.resolver import Resolution
+from engine.wire.resolver import Found
 from engine.wire.response import HEAD_LIMIT, Response, broken
 from engine.wire.tls import TlsChannel
 from engine.wire.tunnel import race_or_tunnel
 from engine.wire.wiring import Wiring
 
-T = TypeVar("T")
 READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
@@ -96,12 +94,7 @@ class FetchStream:
         self.answer = Download()
 
     async def __aenter__(self) -> Self:
-        addresses = await self._resolved()
-        if isinstance(addresses, WireError):
-            raise addresses
-        if not self._wiring.guard.allows_all(address for _, address in addresses):
-            raise WireError(ErrorCategory.BLOCKED_ADDRESS, forbidden(self._target.host))
-        self._sock = await self._raced(addresses)
+        self._sock = await self._connected()
         self._wiring.counts.opened += 1
         return self
 
@@ -145,25 +138,16 @@ class FetchStream:
 
     # --- connecting
 
-    async def _resolved(self) -> Resolution:
-        resolver, host = self._wiring.resolver, self._target.host
-        known = resolver.known(host)
-        if known is not None:
-            return known
-        found = Found[Resolution]()
-        waiter = resolver.ask(host, self._workspace, found.put)
-        try:
-            with self._patience("while resolving the name"):
-                return await found.get()
-        finally:
-            waiter.cancel()
-
-    async def _raced(
-        self, addresses: tuple[tuple[socket.AddressFamily, str], ...]
-    ) -> socket.socket:
+    async def _connected(self) -> socket.socket:
+        wiring, workspace, target = self._wiring, self._workspace, self._target
+        with self._patience("while resolving the name"):
+            resolution = await wiring.resolver.addresses(target.host, workspace)
         found = Found[socket.socket | WireError]()
-        port, workspace = self._target.port, self._workspace
-        race = race_or_tunnel(self._wiring, addresses, port, workspace, found.put, found.put)
+        race = race_or_tunnel(
+            wiring, resolution, target.host, target.port, workspace, found.put, found.put
+        )
+        if isinstance(race, WireError):
+            raise race
         race.begin()
         try:
             with self._patience("while connecting"):
@@ -172,7 +156,7 @@ class FetchStream:
             race.abandon()
             if isinstance(found.value, socket.socket):  # connected after the cancellation
                 found.value.close()
-                self._wiring.descriptors.give(self._workspace)
+                wiring.descriptors.give(workspace)
             raise
         if isinstance(result, WireError):
             raise result
@@ -247,20 +231,3 @@ class FetchStream:
         except trio.TooSlowError:
             words = f"no progress within {self._progress_s:g} s ({doing})"
             raise WireError(ErrorCategory.TIMEOUT, words) from None
-
-
-class Found(Generic[T]):
-    """A value that a callback passes to a task."""
-
-    def __init__(self) -> None:
-        self.value: T | None = None
-        self._came = trio.Event()
-
-    def put(self, value: T) -> None:
-        self.value = value
-        self._came.set()
-
-    async def get(self) -> T:
-        await self._came.wait()
-        assert self.value is not None
-        return self.value

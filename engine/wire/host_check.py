@@ -22,24 +22,10 @@ class HostCheck:
     async def objection(self, host: str, workspace: str) -> str | None:
         """Return the error message if every address of `host` is forbidden. None: an address is allowed,
         or the name was not resolved within LOOKUP_S. The look-up's thread counts as the workspace's."""
-        resolution = self._resolver.known(host) or await self._resolved(host, workspace)
+        resolution: Resolution | None = None
+        with trio.move_on_after(LOOKUP_S):
+            resolution = await self._resolver.addresses(host, workspace)
         if resolution is None or isinstance(resolution, WireError):
             return None
         reachable = any(self._guard.allows(address) for _, address in resolution)
         return None if reachable else forbidden(host)
-
-    async def _resolved(self, host: str, workspace: str) -> Resolution | None:
-        answers: list[Resolution] = []
-        came = trio.Event()
-
-        def take(answer: Resolution) -> None:
-            answers.append(answer)
-            came.set()
-
-        waiter = self._resolver.ask(host, workspace, take)
-        try:
-            with trio.move_on_after(LOOKUP_S):
-                await came.wait()
-        finally:
-            waiter.cancel()
-        return answers[0] if answers else None

@@ -6,19 +6,17 @@ An opening never reports its outcome before `begin` has returned.
 import socket
 from typing import TYPE_CHECKING
 
-from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer
 from engine.wire.connection import OutboundConnection
-from engine.wire.egress import forbidden
+from engine.wire.exchange import OutboundExchange
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
+from engine.wire.response import Response
 from engine.wire.tunnel import Tunnel, race_or_tunnel
 
 if TYPE_CHECKING:
-    from engine.wire.exchange import OutboundExchange
     from engine.wire.exchange_queue import ExchangeQueue
-    from engine.wire.response import Response
 
 
 class Opening:
@@ -27,7 +25,7 @@ class Opening:
     __slots__ = (
         "_has_place",
         "_origin",
-        "_pool",
+        "_queue",
         "_race",
         "_soon",
         "_waiter",
@@ -35,9 +33,9 @@ class Opening:
         "exchange",
     )
 
-    def __init__(self, pool: "ExchangeQueue", exchange: "OutboundExchange") -> None:
-        self._pool = pool
-        self._wiring = pool.wiring
+    def __init__(self, queue: "ExchangeQueue", exchange: OutboundExchange) -> None:
+        self._queue = queue
+        self._wiring = queue.wiring
         self._origin = exchange.origin
         self._has_place = False  # in `Openings`
         self.exchange = exchange
@@ -67,31 +65,30 @@ class Opening:
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
-    def abandon(self, exchange: "OutboundExchange") -> "tuple[Response | None, float]":
+    def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
         self._stop()
         self._give_up()
         return None, self._wiring.clock.instant()
 
     def _resolved(self, resolution: Resolution) -> None:
-        if isinstance(resolution, WireError):
-            self._fail(resolution)
-        elif not self._wiring.guard.allows_all(address for _, address in resolution):
-            words = forbidden(self._origin.host)
-            self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
+        wiring, host, port = self._wiring, self._origin.host, self._origin.port
+        workspace = self._origin.workspace
+        race = race_or_tunnel(wiring, resolution, host, port, workspace, self._won, self._fail)
+        if isinstance(race, WireError):
+            self._fail(race)
+            return
+        self._race = race
+        if wiring.openings.take(workspace):
+            self.placed()
         else:
-            wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace
-            self._race = race_or_tunnel(wiring, resolution, port, workspace, self._won, self._fail)
-            if wiring.openings.take(workspace):
-                self.placed()
-            else:
-                wiring.openings.wait(self, workspace)
+            wiring.openings.wait(self, workspace)
 
     def offered(self) -> None:
         """Use a connection that became idle, instead of a new one."""
         self._stop()
         self._wiring.alive.openings.discard(self)
-        self._pool.go(self.exchange)
-        self._pool.made()
+        self._queue.go(self.exchange)
+        self._queue.made()
 
     def placed(self) -> None:
         """Connect: it is this opening's turn."""
@@ -103,7 +100,7 @@ class Opening:
     def _won(self, sock: socket.socket) -> None:
         self._race = None
         try:
-            connection = OutboundConnection(self._pool, self._origin, sock)
+            connection = OutboundConnection(self._queue, self._origin, sock)
         except (WireError, OSError) as error:
             sock.close()
             self._wiring.descriptors.give(self._origin.workspace)
@@ -136,5 +133,5 @@ class Opening:
         if self._has_place:
             self._has_place = False
             self._wiring.openings.give(self._origin.workspace)
-        self._pool.made()
-        self._pool.ended()
+        self._queue.made()
+        self._queue.ended()

@@ -8,6 +8,7 @@ import errno
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import outcome
 import trio
@@ -17,6 +18,7 @@ from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 from engine.wire.failure import WireError
 
+T = TypeVar("T")
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
 # A found address is used for this long: a busy destination needs few look-ups, and a changed address is
@@ -34,6 +36,23 @@ def system_lookup(host: str) -> Addresses:
     """Ask the system's resolver. Raises OSError, or UnicodeError for an impossible name (`a..b`)."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return tuple(dict.fromkeys((family, str(address[0])) for family, *_, address in found))
+
+
+class Found(Generic[T]):
+    """A value that a callback passes to a task."""
+
+    def __init__(self) -> None:
+        self.value: T | None = None
+        self._came = trio.Event()
+
+    def put(self, value: T) -> None:
+        self.value = value
+        self._came.set()
+
+    async def get(self) -> T:
+        await self._came.wait()
+        assert self.value is not None
+        return self.value
 
 
 class Waiter:
@@ -101,6 +120,18 @@ class Resolver:
             self._queue.put(workspace, question)
             self._begin_some()
         return waiter
+
+    async def addresses(self, host: str, workspace: str) -> Resolution:
+        """Return a recent answer, or look `host` up."""
+        known = self.known(host)
+        if known is not None:
+            return known
+        found = Found[Resolution]()
+        waiter = self.ask(host, workspace, found.put)
+        try:
+            return await found.get()
+        finally:
+            waiter.cancel()
 
     @property
     def threads(self) -> int:

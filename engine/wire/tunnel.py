@@ -11,6 +11,7 @@ from engine.core.vocabulary import ErrorCategory
 from engine.model.egress_proxy import EgressProxy
 from engine.runtime.reactor import READ, Registration
 from engine.runtime.timers import Timer
+from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import ADDRESSES_LIMIT, Race, interleave
 from engine.wire.resolver import Addresses, Resolution, Waiter
@@ -196,14 +197,19 @@ class Tunnel:
 
 def race_or_tunnel(
     wiring: Wiring,
-    addresses: Addresses,
+    resolution: Resolution,
+    host: str,
     port: int,
     workspace: str,
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
-) -> Race | Tunnel:
-    """Return the tunnel to one of several checked addresses. Without a proxy, return the `Race` that
-    connects to them."""
+) -> Race | Tunnel | WireError:
+    """Return the tunnel to one of a host's addresses. Without a proxy, return the `Race` that connects
+    to them. Return an error if the host was not resolved, or if the egress guard forbids an address."""
+    if isinstance(resolution, WireError):
+        return resolution
+    if not wiring.guard.allows_all(address for _, address in resolution):
+        return WireError(ErrorCategory.BLOCKED_ADDRESS, forbidden(host))
     if wiring.proxy is None:
-        return Race(wiring, addresses, port, workspace, won, lost)
-    return Tunnel(wiring, wiring.proxy, addresses, port, workspace, won, lost)
+        return Race(wiring, resolution, port, workspace, won, lost)
+    return Tunnel(wiring, wiring.proxy, resolution, port, workspace, won, lost)

@@ -15,13 +15,13 @@ from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.failure import WireError
 from engine.wire.identities import UNUSABLE, Identities
+from engine.wire.idle import IdleConnections
 from engine.wire.openings import Handshakes, Openings
 from engine.wire.origin import Origins, ReceiverOrigin
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection
-    from engine.wire.idle import IdleConnections
     from engine.wire.opening import Opening
 
 
@@ -56,7 +56,7 @@ class Wiring:
     descriptors: Descriptors
     openings: Openings
     handshakes: Handshakes
-    idle: "IdleConnections"
+    idle: IdleConnections
     tls: ssl.SSLContext  # for connections without an identity
     identities: Identities
     openings_destination: int  # limit of connections being opened to one destination

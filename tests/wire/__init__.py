@@ -1,1 +1,1 @@
-"""Tests of the wire: framing, signatures, addresses, pools, and a table of hostile receivers."""
+"""Tests of the wire: framing, signatures, addresses, connections, and a table of hostile receivers."""

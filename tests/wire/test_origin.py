@@ -172,26 +172,26 @@ async def test_a_test_of_a_destination_prepares_nothing_that_stays(street: Stree
     destination = a_destination(receiver.url)
     assert (await street.attempt(destination, origin=DeliveryOrigin.INSPECTION)).success
     found = street.client.statistics()
-    assert (found.pools, found.idle, found.in_flight) == (0, 0, 0)
+    assert (found.queues, found.idle, found.in_flight) == (0, 0, 0)
     assert (await street.attempt(destination)).success
     assert (await street.attempt(destination, origin=DeliveryOrigin.INSPECTION)).success
     found = street.client.statistics()
-    assert (found.pools, found.idle, found.in_flight) == (1, 1, 0)
+    assert (found.queues, found.idle, found.in_flight) == (1, 1, 0)
     assert receiver.connections == 2
 
 
 async def test_what_is_prepared_goes_when_its_actor_leaves(street: Street) -> None:
     receiver = await street.open(answer_ok)
     assert (await street.attempt(a_destination(receiver.url, id="d"))).success
-    assert street.client.statistics().pools == 1
+    assert street.client.statistics().queues == 1
     street.client.forget("d")
     street.client.forget("nobody")
-    assert street.client.statistics().pools == 0
+    assert street.client.statistics().queues == 0
     assert (await street.attempt(a_destination(receiver.url, id="d"))).success
     assert receiver.connections == 1
 
 
-async def test_what_was_begun_for_nobodys_pool_is_ended_with_the_client(street: Street) -> None:
+async def test_what_was_begun_for_nobodys_queue_is_ended_with_the_client(street: Street) -> None:
     gate = Gate()
     receiver = await street.open(gate.serve)
     outcomes: list[Outcome] = []

@@ -198,7 +198,7 @@ async def test_those_who_wait_no_more_are_in_no_line() -> None:
             street.begin(hasty, outcomes.append)
         (origin,) = street.client.wiring.origins._known.values()
         assert origin.queue is not None
-        assert len(origin.queue) == 2  # the opening, and the pool for the attempts behind it
+        assert len(origin.queue) == 2  # the opening, and the queue for the attempts behind it
         try:
             await until(lambda: len(outcomes) == 2)
             assert len(origin.queue) == 1

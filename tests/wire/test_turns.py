@@ -10,7 +10,7 @@ from engine.wire.openings import REST, Handshakes, Openings
 
 
 class Nobody:
-    """A pool with the given numbers of idle connections."""
+    """Implements `Idle` with the given numbers of connections."""
 
     def __init__(self, descriptors: list[Descriptors], idle: dict[str, int]) -> None:
         self._descriptors = descriptors

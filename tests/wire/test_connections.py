@@ -1,4 +1,4 @@
-"""The connection pool: connections are kept, limited, replaced and closed as designed."""
+"""Connections and exchange queues: connections are kept, limited, replaced and closed as designed."""
 
 import gc
 
@@ -278,15 +278,15 @@ async def test_a_new_version_with_the_same_target_keeps_its_connections(street: 
     assert b"x-new: 1" in receiver.requests[1]
 
 
-async def test_pools_of_quiet_destinations_are_forgotten(
+async def test_queues_of_quiet_destinations_are_forgotten(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.wire.client.POOLS_KEPT", 4)
+    monkeypatch.setattr("engine.wire.client.QUEUES_KEPT", 4)
     receiver = await street.open(closing_after(OK))
     for number in range(20):
         assert (await street.attempt(a_destination(receiver.url, id=str(number)))).success
         await until(lambda: street.client.statistics().descriptors == 0)
-    assert street.client.statistics().pools <= 5
+    assert street.client.statistics().queues <= 5
 
 
 async def test_shutting_down_closes_everything_and_reports_nothing(street: Street) -> None:
