@@ -4,7 +4,9 @@ The shell owns the attempts in flight and the settlements that are not durable y
 machine, it waits until all attempts have ended and all settlements are durable.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from engine.actors.attempts import TURN_SENDS
 from engine.actors.checkpoint import Checkpoint
@@ -32,8 +34,8 @@ class DestinationActor:
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
-        "_queued", "_share", "_stepped_s", "_unrecorded", "checkpoint", "config", "environment",
-        "generation", "id", "in_flight", "last_active", "machine", "recovery", "started_at", "state",
+        "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment", "generation", "id",
+        "in_flight", "last_active", "machine", "recovery", "started_at", "state", "stepped_s",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -43,7 +45,7 @@ class DestinationActor:
         self.generation = 0  # raised when the reads under way become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
-        self._stepped_s = context.steps.total_s  # the clock steps that this actor has followed
+        self.stepped_s = context.steps.total_s  # the clock steps that this actor has followed
         known, after = context.snapshots.take(self.id), context.mark_after
         self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
         self.machine: DestinationMachine | None = None
@@ -66,8 +68,8 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: a single delivery can be sent now, without a turn."""
+        """Take deliveries that were just committed, in seq order. The store keeps those that do not fit.
+        `few`: a single delivery can be sent now, without a turn."""
         if self.state.is_restarting:
             return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -77,14 +79,13 @@ class DestinationActor:
         if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
             self.wake()
-        elif not (few and self._context.dispatcher.try_inline(self, self._begin, deliveries)):
+        elif not (few and self._inline(self._begin, deliveries)):
             self._mailbox.offer(deliveries)
             self._share.report(self._mailbox, self.machine)
             self.wake()
 
     def reread(self, low_seq: int) -> None:
-        """Drop the state machine, and read the store again, from the lower of `low_seq` and the
-        checkpoint's `low_seq` on."""
+        """Drop the state machine, and read the store again, at least from `low_seq` on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()
@@ -112,48 +113,52 @@ class DestinationActor:
 
     def attempt_ended(self, flight: Flight) -> None:
         self.in_flight -= 1
-        self._context.attempts.ended(self.config.workspace)
-        try_inline = self._context.dispatcher.try_inline_if_idle
-        if self._queued or not try_inline(self, self._judge, flight):
+        idle = self._context.dispatcher.idle
+        if self._queued or not idle or not self._inline(self._judge, flight):
             self._mailbox.messages.append(flight)
             self.wake()
+        self._context.attempts.ended(self.config.workspace)  # last, because it can raise
 
     def committed(self, settlements: list[Settlement]) -> None:
         self._unrecorded -= len(settlements)
-        self._context.attempts.recorded([each.delivery.id for each in settlements])
-        if self._context.awaited:
-            self._context.awaited.settled(settlements)
-        if self._context.dispatcher.run_inline(self, self._pass_commit_on, settlements):
+        if self._inline(self._pass_commit_on, settlements):
             self.wake()
-
-    def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
-        """Return whether a turn must follow."""
-        machine = self.machine
-        if machine is None:
-            return True
-        follows = machine.committed(settlements, self._now())
-        self._share.report(self._mailbox, machine)
-        return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
         """Crash, because the store refuses a settlement."""
         self._unrecorded -= 1
-        self._context.attempts.recorded([settlement.delivery.id])
         settlement.delivery.attempt_count = settlement.expects  # as in the delivery's row
         self._mailbox.current = settlement.delivery
-        self._context.dispatcher.give_up(self, error)
+        self.crashed(error)
+        self._context.attempts.recorded([settlement.delivery.id])
 
-    def retire(self) -> None:
-        """Leave memory after all messages are handled, if the actor is idle."""
-        self._leave = self._leave or Leave.RETIRE
+    def leave(self, how: Leave) -> None:
+        """Leave memory if the actor is idle, or only write its rows, after all messages are handled."""
+        if self._leave is not Leave.FLUSH:
+            self._leave = how
         self.wake()
 
-    def flush(self) -> None:
-        """Write the backlog row and the snapshot."""
-        self._leave = Leave.FLUSH
-        self.wake()
+    # --- work without a turn: a commit, and the fast path of a single delivery
 
-    # --- the fast path: a single delivery, without a turn
+    def _inline(self, part: Callable[[Any], bool], about: Any) -> bool:
+        """Return `part(about)`. If it raises, this actor crashes, and the result is True."""
+        try:
+            return part(about)
+        except Exception as error:  # a barrier: only this actor crashes
+            self.crashed(error)
+            return True
+
+    def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
+        """Return whether a turn must follow."""
+        self._context.attempts.recorded([each.delivery.id for each in settlements])
+        if self._context.awaited:
+            self._context.awaited.settled(settlements)
+        machine = self.machine
+        if machine is None:
+            return True
+        follows = machine.committed(settlements, self._context.now_of(self))
+        self._share.report(self._mailbox, machine)
+        return follows
 
     def _unoccupied(self) -> DestinationMachine | None:
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
@@ -164,7 +169,7 @@ class DestinationActor:
             return False
         if context.attempts.allowance(self) < TURN_SENDS:  # other actors need places, or may soon
             return False
-        self.last_active = self._now()
+        self.last_active = self._context.now_of(self)
         self._mailbox.current = deliveries[0]
         machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
@@ -176,7 +181,7 @@ class DestinationActor:
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
-        self.last_active = self._now()
+        self.last_active = self._context.now_of(self)
         self._mailbox.judge(flight, machine, self.last_active)
         self._mailbox.current = None
         settled = machine.settled()
@@ -190,7 +195,7 @@ class DestinationActor:
         """Pass a bounded number of messages to the machine, and perform its commands."""
         self._queued = False
         context = self._context
-        now = self._now()
+        now = self._context.now_of(self)
         machine = self.machine or self._succeed(now)
         if machine is None:
             return
@@ -302,17 +307,6 @@ class DestinationActor:
         if generation == self.generation:
             self.start()
 
-    def _now(self) -> float:
-        """Shift the remembered instants by the wall clock's steps, and return the present instant."""
-        now, total_s = self._context.now(), self._context.steps.total_s
-        if self._stepped_s != total_s:
-            by_s, self._stepped_s = total_s - self._stepped_s, total_s
-            self.last_active += by_s
-            self.started_at += by_s
-            if self.machine is not None:
-                self.machine.clock_stepped(by_s, now)
-        return now
-
     def _succeed(self, now: float) -> DestinationMachine | None:
         if self.state.is_restarting:
             self._settle_after_crash(now)
@@ -338,7 +332,8 @@ class DestinationActor:
 
     def crashed(self, error: Exception) -> None:
         """Drop the state machine. The next one is made after a backoff."""
-        subject, now = self._mailbox.current, self._now()
+        self._context.crashes += 1
+        subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
@@ -391,7 +386,7 @@ class DestinationActor:
             self.start()
 
     def report(self) -> DestinationReport:
-        self._now()  # first follow the clock's steps
+        self._context.now_of(self)  # first follow the clock's steps
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property

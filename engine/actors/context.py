@@ -1,6 +1,7 @@
 """The context of all actors: the services of their process, and the steps of the wall clock."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import structs
 
@@ -22,13 +23,23 @@ from engine.ports import Sender
 from engine.runtime.timers import Timers
 
 
+class Clocked(Protocol):
+    """An actor, as the wall clock's steps concern it."""
+
+    machine: DestinationMachine | None
+    last_active: float
+    started_at: float
+    stepped_s: float  # the clock steps that this actor has followed
+
+
 class Context:
     """The services that all actors share. An actor calls `retired` when it leaves memory, and `gone`
     when its destination is to be disabled."""
 
     __slots__ = (
-        "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",
-        "memory", "now", "readers", "recorder", "retired", "sender", "snapshots", "steps", "timers",
+        "attempts", "awaited", "crashes", "dispatcher", "gone", "jitter", "limits", "make_machine",
+        "mark_after", "memory", "now", "readers", "recorder", "retired", "sender", "snapshots", "steps",
+        "timers",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +77,19 @@ class Context:
         self.steps = ClockHistory()
         self.awaited = Awaited()
         self.mark_after = mark_after
+        self.crashes = 0  # of all actors
+
+    def now_of(self, actor: Clocked) -> float:
+        """Return the present instant. If the wall clock has stepped, first shift the instants that the
+        actor and its state machine remember."""
+        now = self.now()
+        if actor.stepped_s != self.steps.total_s:
+            by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
+            actor.last_active += by_s
+            actor.started_at += by_s
+            if actor.machine is not None:
+                actor.machine.clock_stepped(by_s, now)
+        return now
 
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float

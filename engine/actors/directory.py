@@ -15,7 +15,7 @@ from engine.actors.attempts import Attempts
 from engine.actors.checkpoint import MARK_SETTLED, Recording
 from engine.actors.context import Context
 from engine.actors.dispatcher import Dispatcher
-from engine.actors.lifecycle import ActorState, Departure, Dormant
+from engine.actors.lifecycle import ActorState, Departure, Dormant, Leave
 from engine.actors.mailbox import Ordered, Resumed
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
@@ -119,8 +119,8 @@ class Directory:
         for destination, group in groups.items():
             actor = actors.get(destination) or self._roused(destination, group)
             if actor is not None:
-                actor.tell_arrived(group, few=few)
                 few = few and not dispatcher.is_past(until)
+                actor.tell_arrived(group, few=few)
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         """Let the actors of committed deliveries read the store again, because some of the deliveries may
@@ -168,8 +168,9 @@ class Directory:
         return actor
 
     def _activate(self, config: Destination, dormant: Dormant) -> DestinationActor:
+        actor = DestinationActor(self._context, config, dormant.low_seq, False)
         self._stir(config.id)
-        return self._add(DestinationActor(self._context, config, dormant.low_seq, False))
+        return self._add(actor)
 
     def _rest(self, destination: str, dormant: Dormant) -> None:
         self._dormant[destination] = dormant
@@ -254,9 +255,10 @@ class Directory:
         elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:
             return  # a disabled destination without a due retry needs no actor
         if dormant is not None:
-            self._stir(destination.id)
-        low_seq = 0 if dormant is None else dormant.low_seq
-        self._add(DestinationActor(self._context, destination, low_seq, dormant is None)).start()
+            actor = self._activate(destination, dormant)
+        else:
+            actor = self._add(DestinationActor(self._context, destination, 0, True))
+        actor.start()
 
     # --- actors leave
 
@@ -266,7 +268,7 @@ class Directory:
         async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
             rests = actor.state is ActorState.RUNNING and not actor.in_flight
             if rests and actor.last_active <= before:
-                actor.retire()
+                actor.leave(Leave.RETIRE)
 
     def _retired(self, destination: Destination, departure: Departure) -> None:
         # First: if it raises, the destination still has its actor.
@@ -345,7 +347,7 @@ class Directory:
         with trio.move_on_after(FLUSH_S):
             async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
                 if self.actors.get(actor.id) is actor:
-                    actor.flush()
+                    actor.leave(Leave.FLUSH)
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught
 
@@ -391,7 +393,7 @@ class Directory:
             in_flight=self.attempts.in_flight,
             held_deliveries=self.memory.deliveries,
             held_bytes=self.memory.bytes,
-            restarts=self.dispatcher.crashes,
+            restarts=self._context.crashes,
             activations=self._activations,
             passivations=self._passivations,
         )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import trio
 from msgspec import Struct
@@ -12,9 +12,6 @@ from engine.runtime.fair_queue import FairQueue
 from engine.runtime.loop_watch import MARK
 
 SLICE_S = 0.001  # how long actors run between two yields to trio, while other tasks wait
-
-
-T = TypeVar("T")
 
 
 class Turn(Protocol):
@@ -33,7 +30,6 @@ class DispatcherStatistics(Struct, frozen=True):
     """Counts since the start, and the number of actors that wait for a turn."""
 
     turns: int
-    crashes: int
     yields: int
     waiting: int
 
@@ -47,7 +43,6 @@ class Dispatcher:
         self._elapsed = elapsed
         self._wake = trio.Event()
         self._asleep = False
-        self.crashes = 0
         self._turns = self._yields = 0
 
     def enqueue(self, actor: Turn) -> None:
@@ -57,25 +52,10 @@ class Dispatcher:
             self._asleep = False
             self._wake.set()
 
-    def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)`, a part of the actor's work, without a turn. Return the result of `part`. If
-        `part` raises, `actor` crashes, and the result is True."""
-        try:
-            return part(about)
-        except Exception as error:  # a barrier: only this actor crashes
-            self.give_up(actor, error)
-            return True
-
-    def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` as `run_inline` does. If the result is False, `part` did nothing, and
-        `actor` must ask for a turn."""
-        return self.run_inline(actor, part, about)
-
-    def try_inline_if_idle(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` as `try_inline` does, but only if no actor waits for a turn."""
-        if self._waiting.count:
-            return False
-        return self.try_inline(actor, part, about)
+    @property
+    def idle(self) -> bool:
+        """Whether no actor waits for a turn."""
+        return not self._waiting.count
 
     def slice_end(self, slices: int = 1) -> float:
         """Return the time at which work that begins now must stop: `slices` slices away."""
@@ -83,10 +63,6 @@ class Dispatcher:
 
     def is_past(self, end: float) -> bool:
         return self._elapsed() >= end
-
-    def give_up(self, actor: Turn, error: Exception) -> None:
-        self.crashes += 1
-        actor.crashed(error)
 
     async def run(self) -> None:
         """Give turns until cancelled."""
@@ -110,7 +86,7 @@ class Dispatcher:
             try:
                 actor.turn()
             except Exception as error:  # a barrier: only this actor crashes
-                self.give_up(actor, error)
+                actor.crashed(error)
             if elapsed() >= until:
                 return
 
@@ -119,4 +95,4 @@ class Dispatcher:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> DispatcherStatistics:
-        return DispatcherStatistics(self._turns, self.crashes, self._yields, self._waiting.count)
+        return DispatcherStatistics(self._turns, self._yields, self._waiting.count)

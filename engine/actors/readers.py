@@ -78,7 +78,11 @@ class Batch:
                 raise
             else:
                 for each, snapshot in zip(part, found, strict=True):
-                    each.take_snapshot(snapshot)
+                    try:
+                        each.take_snapshot(snapshot)
+                    except Exception:  # a barrier: the other actors still get their snapshots
+                        log.exception("snapshot.not_taken", destination=each.key[1])
+                        each.failed()
                 self.restored += len(part)
 
     def failed(self) -> None:

@@ -99,8 +99,9 @@ class ModelProjection(Projection):
         destination = engine_view(
             record, environment.workspace, self._catalog, self.most_concurrency
         )
-        self._models.put_destination(destination)
         self._configure(destination)
+        # Last: if `_configure` raises, the next notification of this version is not ignored.
+        self._models.put_destination(destination)
 
     def rule(self, rule: RuleModel) -> None:
         if self.rule_version(rule.id) < rule.version:

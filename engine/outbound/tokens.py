@@ -127,7 +127,10 @@ class Tokens:
             log.debug("token.fetch_failed", workspace=workspace, reason=result.message)
         self._kept.put(workspace, key, KeptToken(result, trio.current_time() + keep_s))
         for done in waiting:
-            done(result)
+            try:
+                done(result)
+            except Exception:  # a barrier: the other attempts get the token
+                log.exception("attempt.token_failed", workspace=workspace)
 
     def _share(self, customer: str | None) -> AbstractAsyncContextManager[None]:
         return nullcontext() if customer is None else self._customers.held(customer)

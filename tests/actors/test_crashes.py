@@ -104,6 +104,7 @@ async def test_a_crash_loses_nothing_sends_nothing_twice_and_siblings_never_noti
         assert len(world.sender.sent) == 80
         restarts = [world.directory.health(name).actor.restarts for name in (destination, sibling)]
         assert sum(restarts) == 2
+        assert world.directory.statistics().restarts == 2
         if ordering is Ordering.STRICT:
             own = [
                 transmission.delivery.seq
@@ -274,6 +275,33 @@ async def test_a_sender_that_breaks_its_word_crashes_the_actor_alone(
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 4, "FAILED": 1}
         assert world.statuses(sibling) == {"DELIVERED": 5}
+
+
+@pytest.mark.parametrize("count", ["ended", "recorded"])
+@pytest.mark.parametrize("ordering", list(Ordering))
+async def test_an_actor_hears_of_outcomes_and_commits_although_a_count_raises(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, count: str, ordering: Ordering
+) -> None:
+    async with running() as world:
+        attempts, trap = world.directory.attempts, Times(count, 1)
+        counting = getattr(attempts, count)
+
+        def counted(about: Any) -> None:
+            counting(about)
+            if trap(count, []):
+                raise BugError
+
+        monkeypatch.setattr(attempts, count, counted)
+        destination = world.destination(ordering=ordering)
+        world.accept(destination, 5)
+        await world.settled()
+        assert trap.left == 0
+        assert world.statuses(destination) == {"DELIVERED": 5}
+        await trio.sleep(3600)
+        assert destination not in world.directory.actors  # it had nothing to wait for
+        raised = [type(each) for each in world.errors]  # to whoever passed the outcome
+        assert raised == ([BugError] if count == "ended" else [])
+        world.errors.clear()
 
 
 async def test_a_second_outcome_of_an_attempt_is_ignored(autojump_clock: MockClock) -> None:

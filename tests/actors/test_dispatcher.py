@@ -111,7 +111,6 @@ async def test_an_exception_in_a_turn_concerns_that_actor_alone(nursery: trio.Nu
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log) == "abc"
     assert [len(worker.errors) for worker in workers] == [0, 1, 0]
-    assert dispatcher.statistics().crashes == 1
     nursery.cancel_scope.cancel()
 
 
@@ -130,20 +129,12 @@ async def test_who_sleeps_is_woken_by_the_first_of_many(nursery: trio.Nursery) -
     nursery.cancel_scope.cancel()
 
 
-async def test_work_runs_inline_only_while_no_actor_waits_for_a_turn(nursery: trio.Nursery) -> None:
-    log: list[str] = []
+async def test_a_dispatcher_is_idle_while_no_actor_waits_for_a_turn(nursery: trio.Nursery) -> None:
     dispatcher = Dispatcher(Ticking())
-    worker = Worker("a", dispatcher, log)
-
-    def part(name: str) -> bool:
-        log.append(name)
-        return True
-
-    assert dispatcher.try_inline_if_idle(worker, part, "first")
-    dispatcher.enqueue(Worker("b", dispatcher, log, workspace="other"))
-    assert not dispatcher.try_inline_if_idle(worker, part, "second")
+    assert dispatcher.idle
+    dispatcher.enqueue(Worker("b", dispatcher, [], workspace="other"))
+    assert not dispatcher.idle
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
-    assert dispatcher.try_inline_if_idle(worker, part, "third")
-    assert log == ["first", "b", "third"]
+    assert dispatcher.idle
     nursery.cancel_scope.cancel()

@@ -99,6 +99,19 @@ async def test_actors_that_come_about_together_are_read_together(
         assert world.directory.readers.statistics().snapshots == count
 
 
+async def test_actors_beside_one_that_raises_get_their_snapshots(bench: Bench) -> None:
+    class Breaking(SnapshotReading):
+        def take_snapshot(self, snapshot: bytes | None) -> None:
+            raise RuntimeError
+
+    broken = Breaking("broken")
+    bench.readers.submit_snapshot(broken)
+    others = bench.submit(["b", "c"])
+    await trio.testing.wait_all_tasks_blocked()
+    assert [each.told for each in others] == [[b"b"], [b"c"]]
+    assert broken.failures == 1  # it reads again later
+
+
 async def test_who_is_alone_waits_for_no_others(bench: Bench) -> None:
     (alone,) = bench.submit(["alone"])
     await trio.testing.wait_all_tasks_blocked()  # the clock did not move

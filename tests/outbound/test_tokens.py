@@ -95,6 +95,20 @@ async def test_one_fetch_serves_all_that_wait_and_those_after() -> None:
         assert len(endpoint.requests) == 1
 
 
+async def test_attempts_beside_one_that_raises_get_the_token() -> None:
+    async def serve(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(TOKEN)
+
+    def breaks(_: bytes | Failure) -> None:
+        raise RuntimeError
+
+    async with open_desk() as desk:
+        key = desk.key(await desk.street.open(serve))
+        desk.tokens.get(key, breaks, None)
+        assert await desk.ask(key, 2) == [b"Bearer abc"] * 2
+
+
 async def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None:
     async with open_desk() as desk:
         endpoint = await desk.street.open(answering(TOKEN))

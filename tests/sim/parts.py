@@ -83,11 +83,16 @@ class StallingDispatcher(Dispatcher):
         elif not self._process.dead:
             super().enqueue(actor)
 
-    def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+    @property
+    def idle(self) -> bool:
+        return super().idle and not self._needs_turn()
+
+    def is_past(self, end: float) -> bool:
+        return super().is_past(end) or self._needs_turn()
+
+    def _needs_turn(self) -> bool:
         process = self._process
-        if process.stalled or (self._busy and self._chance.random() < HALF):
-            return False
-        return process.dead or super().try_inline(actor, part, about)
+        return process.stalled or process.dead or (self._busy and self._chance.random() < HALF)
 
     async def wait_idle(self) -> None:
         while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
