@@ -55,7 +55,7 @@ async def count_between_turns(
             world.accept(world.destination(number))
         await trio.sleep(1)
         with monkeypatch.context() as patch:
-            patch.setattr(DestinationActor, method, lambda _actor: log.append("x"))
+            patch.setattr(DestinationActor, method, lambda _actor, *_: log.append("x"))
             patch.setattr(world.directory, "_passivate_after_s", 0.5)
             nursery.start_soon(neighbour)
             await act(world)
@@ -69,17 +69,17 @@ async def step_clock(world: World) -> None:
 
 
 PASSES = {
-    "retire": lambda world: world.directory.passivate_idle(),
-    "flush": lambda world: world.directory.drain(trio.current_time() + 60),
-    "wake": step_clock,
+    "retire": ("leave", lambda world: world.directory.passivate_idle()),
+    "flush": ("leave", lambda world: world.directory.drain(trio.current_time() + 60)),
+    "wake": ("wake", step_clock),
 }
 
 
-@pytest.mark.parametrize("method", PASSES)
+@pytest.mark.parametrize("name", PASSES)
 async def test_a_pass_over_all_actors_lets_others_run(
-    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, method: str
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    stretches = await count_between_turns(monkeypatch, method, PASSES[method])
+    stretches = await count_between_turns(monkeypatch, *PASSES[name])
     assert sum(stretches) == 100
     assert max(stretches) <= 2 * 10  # two slices can meet, since trio shuffles tasks
 

@@ -131,10 +131,10 @@ async def test_who_sleeps_is_woken_by_the_first_of_many(nursery: trio.Nursery) -
 
 async def test_a_dispatcher_is_idle_while_no_actor_waits_for_a_turn(nursery: trio.Nursery) -> None:
     dispatcher = Dispatcher(Ticking())
-    assert dispatcher.idle
+    idle = [dispatcher.idle]
     dispatcher.enqueue(Worker("b", dispatcher, [], workspace="other"))
-    assert not dispatcher.idle
+    idle.append(dispatcher.idle)
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
-    assert dispatcher.idle
+    assert [*idle, dispatcher.idle] == [True, False, True]
     nursery.cancel_scope.cancel()
