@@ -24,7 +24,7 @@ from engine.model.identity import created_at_ms
 from engine.model.read_models import SessionCustomer
 from engine.plans.plans import Visibility
 from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
-from engine.replay.ports import JobStore, Named
+from engine.replay.ports import JobStore, NamedDelivery
 from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; they take turns, so more would only be slower
@@ -259,7 +259,9 @@ class ReplayCommands:
         return msgspec.structs.replace(selection, account=account)
 
 
-def _check_named(selection: ReplaySelection, named: list[Named], account: str | None) -> None:
+def _check_named(
+    selection: ReplaySelection, named: list[NamedDelivery], account: str | None
+) -> None:
     present = {each.id: each for each in named}
     for place, identifier in enumerate(selection.deliveries or ()):
         path = f"deliveryIds[{place}]"

@@ -28,7 +28,7 @@ from engine.recording.feed import Feed
 from engine.recording.group import SettledReplays, build_group
 from engine.recording.measures import Measured, measured
 from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
-from engine.recording.throughput import Counts, counts_of
+from engine.recording.throughput import Traffic, counts_of
 from engine.runtime.halves import Halves
 
 RETRY_S = 0.1  # between two tries while the database is away
@@ -64,7 +64,7 @@ class RecorderStatistics(Struct, frozen=True):
 class Counting(Protocol):
     """The counter of durable outcomes by environment; see `engine.recording.throughput`."""
 
-    def settled(self, counts: Mapping[int, Counts]) -> None:
+    def settled(self, counts: Mapping[int, Traffic]) -> None:
         """Count a group."""
 
 
@@ -309,7 +309,7 @@ class Recorder:
         self._tell(taken, refused)
 
     def _reports(
-        self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
+        self, group: SettleGroup, counts: Mapping[int, Traffic], found: Measured | None
     ) -> list[Callable[[], None]]:
         reports: list[Callable[[], None]] = []
         announcer = self._announcer

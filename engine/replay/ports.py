@@ -25,7 +25,7 @@ from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob
 
 
-class Named(Struct, frozen=True):
+class NamedDelivery(Struct, frozen=True):
     """A delivery that a selection names."""
 
     id: str
@@ -176,7 +176,7 @@ class Reading(Protocol):
 class JobStore(Protocol):
     """The jobs, for the callers who create, read and cancel them."""
 
-    async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
+    async def named(self, environment: int, deliveries: Sequence[str]) -> list[NamedDelivery]:
         """Return the deliveries of these ids that exist."""
 
     async def create(

@@ -150,7 +150,7 @@ class FetchStream:
         known = resolver.known(host)
         if known is not None:
             return known
-        found = Found[Resolution]()
+        found = Future[Resolution]()
         waiter = resolver.ask(host, self._workspace, found.put)
         try:
             with self._patience("while resolving the name"):
@@ -161,7 +161,7 @@ class FetchStream:
     async def _raced(
         self, addresses: tuple[tuple[socket.AddressFamily, str], ...]
     ) -> socket.socket:
-        found = Found[socket.socket | WireError]()
+        found = Future[socket.socket | WireError]()
         port, workspace = self._target.port, self._workspace
         race = race_or_tunnel(self._wiring, addresses, port, workspace, found.put, found.put)
         race.begin()
@@ -249,7 +249,7 @@ class FetchStream:
             raise WireError(ErrorCategory.TIMEOUT, words) from None
 
 
-class Found(Generic[T]):
+class Future(Generic[T]):
     """A value that a callback passes to a task."""
 
     def __init__(self) -> None:
