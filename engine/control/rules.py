@@ -20,7 +20,7 @@ from engine.model.identity import created_at_ms
 from engine.model.quotas import Quota
 from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
-from engine.runtime.sideline import Sideline
+from engine.runtime.slice_executor import SliceExecutor
 
 # Each of the next two limits applies to the rules for one customer's destinations in an environment, and
 # likewise to the rules for all destinations without a customer together.
@@ -56,7 +56,7 @@ class RuleCommands:
         self._writer = writer
         self._plans = plans
         self._quotas = quotas
-        self._comparing = Sideline()
+        self._comparing = SliceExecutor()
 
     async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
         """Add a rule.

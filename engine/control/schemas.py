@@ -16,7 +16,7 @@ from engine.ingest.event_json import check_type
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.runtime.sideline import Sideline
+from engine.runtime.slice_executor import SliceExecutor
 from engine.runtime.slices import no_pause
 from engine.schemas.compiled import SCHEMA_BYTES, judged
 from engine.schemas.records import (
@@ -108,7 +108,7 @@ class SchemaCommands:
     def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
         self._writer = writer
-        self.judging = Sideline()
+        self.judging = SliceExecutor()
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""

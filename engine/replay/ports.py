@@ -269,7 +269,7 @@ class ReplayStore(Reading, Protocol):
         is found. A retry leaves out deliveries that were attempted since its job was created.
         """
 
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+    async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
         """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
 
     async def order(self, step: OrderStep) -> bool:
