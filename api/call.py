@@ -129,7 +129,7 @@ class Call:
         return "CONSOLE" if in_session else CREDENTIAL_KINDS[credential.kind]
 
     @property
-    def actor(self) -> Principal:
+    def principal(self) -> Principal:
         credential = self.admitted.credential
         return Principal(
             kind=self.caller_kind,

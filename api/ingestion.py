@@ -61,7 +61,7 @@ class Admitted(Struct, gc=False):
     trace: str | None
 
 
-class Answer(Struct, gc=False):
+class IngestionAnswer(Struct, gc=False):
     """The answer to the client."""
 
     status: int
@@ -187,18 +187,18 @@ class Ingestion:
         return environment
 
 
-def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
+def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> IngestionAnswer:
     """Return the answer for a reply of `Ingest`."""
     body = reply.body
     if reply.code is not None:
         body = envelope(reply.code, reply.message, request_id, reply.details)
-    return Answer(reply.status, body, admitted.allowance, request_id, reply.retry_after_s)
+    return IngestionAnswer(reply.status, body, admitted.allowance, request_id, reply.retry_after_s)
 
 
-def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
+def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> IngestionAnswer:
     """Return the answer for a refusal, with the rate headers of `allowance`."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
-    return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
+    return IngestionAnswer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
 def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:

@@ -5,7 +5,7 @@ from quart import Blueprint, Response, request
 
 from api.admission import AdmissionRefusal
 from api.envelope import body_late, no_room, request_id_of, too_large
-from api.ingestion import Admitted, Answer, Ingestion, answer_of, refusal_of
+from api.ingestion import Admitted, Ingestion, IngestionAnswer, answer_of, refusal_of
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 from engine.model.trace import join_repeated
@@ -112,6 +112,6 @@ class _Reception:
         self._body = bytearray()
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: IngestionAnswer) -> Response:
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers()}
     return Response(answer.body, status=answer.status, headers=headers)

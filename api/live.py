@@ -213,7 +213,7 @@ class LiveChannel:
         self.messages.append((self.number, topic, text))
 
 
-class Live:
+class LiveChannels:
     """The owner of the channels and of their listeners."""
 
     def __init__(self, feed: Feed) -> None:

@@ -8,7 +8,7 @@ from quart import Blueprint
 
 from api.admission import AdmissionControl
 from api.budget import BodyBudget, Streams
-from api.live import Live
+from api.live import LiveChannels
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
@@ -139,7 +139,7 @@ class Services:
     surveys: Surveys
     audit_log: AuditLog
     throughput: Throughput
-    live: Live
+    live: LiveChannels
     watch: LoopWatch
     nodes: Liveness  # of all servers with this database
     links: Mapping[str, bool]  # by server id: whether its last dial succeeded

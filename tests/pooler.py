@@ -71,7 +71,7 @@ class Pooler:
                 if self._by_transaction:
                     await self._by_turns(client, packet, key)
                 else:
-                    await self._alone(client, packet, key)
+                    await self._by_session(client, packet, key)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             return
 
@@ -89,7 +89,7 @@ class Pooler:
             raise
         return server, greeting
 
-    async def _alone(self, client: _Reader, packet: bytes, key: int) -> None:
+    async def _by_session(self, client: _Reader, packet: bytes, key: int) -> None:
         async with self._room:
             server, greeting = await self._opened(packet)
             async with server.stream, trio.open_nursery() as nursery:

@@ -59,13 +59,13 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 def _cause(error: BaseException) -> BaseException:
     """Return the cause of a GivenUpError if it is a known failure, otherwise the error."""
-    error = alone(error)
+    error = sole_error(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__
     return error
 
 
-def alone(error: BaseException) -> BaseException:
+def sole_error(error: BaseException) -> BaseException:
     """Return the error inside nested groups of one error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 import trio
 
-from api.cli.failures import ListenError, alone
+from api.cli.failures import ListenError, sole_error
 from api.cli.welcome import welcome
 from api.composition.control import ControlParts
 from api.composition.doorway import door_of
@@ -33,7 +33,7 @@ from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
 from storage.database.pooling import require_sessions
 from storage.embedded.server import EmbeddedServer
-from storage.embedded.warden import keep_running
+from storage.embedded.watchdog import keep_running
 from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
@@ -98,7 +98,7 @@ class Server(ControlParts):
                 # Without heartbeats during the slow steps, standbys would consider this node dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
-                self.filing.alone = self.part.whole and not taken.live_writers
+                self.filing.sole_writer = self.part.whole and not taken.live_writers
                 await self.housekeeping.run_once()
                 await self.changes.begin()
                 nursery.cancel_scope.cancel()
@@ -324,7 +324,7 @@ class Server(ControlParts):
         try:
             await self.door.run(task_status=task_status)
         except (OSError, ExceptionGroup) as error:
-            found = alone(error)
+            found = sole_error(error)
             listening = self.door.address[1] != 0
             if listening or not isinstance(found, OSError):
                 raise

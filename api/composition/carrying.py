@@ -37,7 +37,7 @@ class Filing:
         self.library = FileLibrary(
             self.store, self.blobs, Visibility(base.plans, base.clock.now), base.plans
         )
-        self.alone = True  # no other process was alive at the takeover
+        self.sole_writer = True  # no other process was alive at the takeover
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open the spool, clear the spools of dead processes, and remove blobs that no row names."""
@@ -46,7 +46,7 @@ class Filing:
         finally:
             task_status.started()  # the server accepts events even without files
         try:
-            await self.depot.run(0.0 if self.alone else SECOND_LOOK_S)
+            await self.depot.run(0.0 if self.sole_writer else SECOND_LOOK_S)
         finally:
             with trio.CancelScope(shield=True):
                 await self.spool.close()

@@ -196,10 +196,10 @@ async def _sweep(base: Foundation, rules: RuleCommands) -> None:
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)
             if environment is not None:
-                actor = Principal(
+                principal = Principal(
                     kind="SYSTEM",
                     id="archived-destination",
                     workspace=environment.workspace,
                     environment=number,
                 )
-                await rules.remove_all_of(actor, number, destination)
+                await rules.remove_all_of(principal, number, destination)

@@ -8,10 +8,10 @@ from api.budget import BodyBudget
 from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
 from api.composition.foundation import report
-from api.door.elsewhere import Elsewhere
 from api.door.front import FrontDoor
 from api.door.handing import Handing
 from api.door.limits import limits_for
+from api.door.request_relay import RequestRelay
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
@@ -75,11 +75,11 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         bodies,
         server.hops,
     )
-    elsewhere: Elsewhere | None = None
+    request_relay: RequestRelay | None = None
     handing: Handing | None = None
     if server.links is not None:
         handing = Handing(server.reactor, server.timers, server.links.passage)
-        elsewhere = Elsewhere(
+        request_relay = RequestRelay(
             server.part,
             admission.credential_of,
             (server.part_links or server.links).dial,
@@ -98,6 +98,6 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         report,
         heads=Heads(services, app.url_map),
         listens=listens,
-        elsewhere=elsewhere,
+        request_relay=request_relay,
         handing=handing,
     )

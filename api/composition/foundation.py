@@ -12,7 +12,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from api.live import Live
+from api.live import LiveChannels
 from engine.filters.failures import FilterFailures
 from engine.ingest.own_events import OwnEvents
 from engine.model.hops import PURPOSE as HOPS
@@ -129,7 +129,7 @@ class Foundation:
         self.throughput = Throughput(now)
         self._pace = ProcessRates(self.throughput, trio.current_time)
         self.feed = Feed()
-        self.live = Live(self.feed)
+        self.live = LiveChannels(self.feed)
 
     def load(self) -> NodeLoad:
         return NodeLoad(*self._pace.look())

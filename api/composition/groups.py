@@ -17,7 +17,7 @@ _PROCESS = {
     "membership": "a process that cannot confirm its lease must not write",
     "door": "another attempt does not free an address that is in use",
 }
-_ALONE = {
+_CHILD = {
     "loop watch": "it begins a new measurement",
     "clock": "it has no state: the next check finds the same difference",
     "transforms": "runs under way fail as attempts, and new workers start",
@@ -61,8 +61,8 @@ def child(
     restart: Restart = Restart.PERMANENT,
     restarts: int = 5,
 ) -> Child:
-    """Return a child with its group. Raises KeyError if neither `_PROCESS` nor `_ALONE` names it."""
+    """Return a child with its group. Raises KeyError if neither `_PROCESS` nor `_CHILD` names it."""
     why = _PROCESS.get(name)
     if why is not None:
         return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)
-    return Child(name=name, run=run, why=_ALONE[name], restart=restart, restarts=restarts)
+    return Child(name=name, run=run, why=_CHILD[name], restart=restart, restarts=restarts)

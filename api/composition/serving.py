@@ -67,10 +67,10 @@ def _serve_shared(settings: Settings) -> int:
         settings = settings.model_copy(update={"workers": parts})
     see_that_addresses_are_free(settings)
     box = secret_box(settings)
-    return (_serve_alone if settings.workers == 1 else _serve_workers)(settings, box)
+    return (_serve_single if settings.workers == 1 else _serve_workers)(settings, box)
 
 
-def _serve_alone(settings: Settings, box: SecretBox) -> int:
+def _serve_single(settings: Settings, box: SecretBox) -> int:
     while trio.run(_serve, settings, box, clock=LoopClock()):
         log.info(
             "server starts again",

@@ -181,8 +181,8 @@ class Standby:
         watch = MoveWatch(server.membership.machine)
         while True:
             await trio.sleep(BEAT_S)
-            if server.door.elsewhere is not None:
-                server.door.elsewhere.refresh()
+            if server.door.request_relay is not None:
+                server.door.request_relay.refresh()
             machine = belongs_on(server.membership.liveness, server.part.number, server.part.of)
             if watch.leaves(machine) and not server.stopping:
                 log.info("part.handed_over", part=server.part.number, machine=machine)

@@ -8,11 +8,11 @@ from typing import Protocol
 from api.admission import Allowance
 from api.door.body import Body
 from api.door.channel import Address, Channel, Owner
-from api.door.elsewhere import Elsewhere
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.handing import Handing
 from api.door.limits import NO_WORKSPACE, PAGE_SLICE_BYTES
+from api.door.request_relay import RequestRelay
 from api.door.response import CONTINUE, connection_line, lines_of, render, render_head
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
@@ -42,7 +42,7 @@ class Door(Owner, Protocol):
 
     ingestion: Ingestion
     heads: Heads | None
-    elsewhere: Elsewhere | None
+    request_relay: RequestRelay | None
     handing: Handing | None
     closing: bool
     parting: bool  # each connection closes after its next answer

@@ -16,7 +16,6 @@ from api.door.answering import (
 )
 from api.door.body import LengthBody
 from api.door.channel import FOREVER, Address
-from api.door.elsewhere import UNKNOWN
 from api.door.framing import (
     MAX_HEAD,
     PREFACE,
@@ -29,6 +28,7 @@ from api.door.framing import (
 )
 from api.door.link_form import GOODBYE
 from api.door.passing import Passing, decoder
+from api.door.request_relay import UNKNOWN
 from api.door.transport import PlainTransport, Transport
 from api.envelope import body_late, envelope, no_room, request_id_of, too_large
 from api.ingestion import PATHS, Admitted
@@ -254,9 +254,9 @@ class ClientConnection(Passing):
             self._begin_receiving(head)
 
     def _passes_on(self, head: Head) -> bool:
-        elsewhere = self._door.elsewhere
-        if elsewhere is not None and not self.linked:
-            part = elsewhere.part_of(head.index)
+        request_relay = self._door.request_relay
+        if request_relay is not None and not self.linked:
+            part = request_relay.part_of(head.index)
             if part is not None:
                 if not self._goes_to(part):
                     self._begin_passed(head, part)
@@ -276,13 +276,13 @@ class ClientConnection(Passing):
                 self._strayed = 0
             self._strays_to = part
         self._strayed += 1
-        handing, elsewhere = self._door.handing, self._door.elsewhere
+        handing, request_relay = self._door.handing, self._door.request_relay
         transport, head = self._transport, self._last_raw
         if self._ends or handing is None or self._strayed < STRAYS or part == UNKNOWN or not head:
             return False
         if not isinstance(transport, PlainTransport):
             return False  # the state of TLS cannot be handed over
-        if elsewhere is None or elsewhere.is_away(part):
+        if request_relay is None or request_relay.is_away(part):
             return False
         if not handing.hand(part, transport.sock, self.address, head + self._buffer):
             return False

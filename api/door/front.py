@@ -10,7 +10,6 @@ from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import ClientConnection
 from api.door.conversation import Receive, Send
-from api.door.elsewhere import UNKNOWN, Elsewhere
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
 from api.door.handing import Handed, Handing
@@ -20,6 +19,7 @@ from api.door.http2_frames import Turns
 from api.door.limits import Limits, limits_for
 from api.door.listener import Listener, listening_sockets
 from api.door.places import Place, Places, UntakenAnswers, account_of
+from api.door.request_relay import UNKNOWN, RequestRelay
 from api.door.statistics import DoorStatistics
 from api.door.tls import Certificate
 from api.door.transport import LinkTransport, PlainTransport, TlsTransport, Transport
@@ -50,7 +50,7 @@ class FrontDoor:
         limits: Limits | None = None,
         heads: Heads | None = None,
         listens: bool = True,
-        elsewhere: Elsewhere | None = None,
+        request_relay: RequestRelay | None = None,
         handing: Handing | None = None,
     ) -> None:
         """`heads` judges the heads of all requests except ingestion; if None, `app` judges them.
@@ -58,7 +58,7 @@ class FrontDoor:
         listeners and the connections (`api.asgi`).
         """
         self.heads = heads
-        self.elsewhere = elsewhere
+        self.request_relay = request_relay
         self.handing = handing
         if handing is not None:
             handing.door = self
@@ -119,8 +119,8 @@ class FrontDoor:
                         self._handshakes.close()
             finally:
                 self._nursery = None
-                if self.elsewhere is not None:
-                    self.elsewhere.close()
+                if self.request_relay is not None:
+                    self.request_relay.close()
                 if self.handing is not None:
                     self.handing.close()
             await lifespan.stop()
@@ -159,9 +159,9 @@ class FrontDoor:
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
         """Serve a connection that another worker did not take: its request is relayed or refused."""
-        assert self.elsewhere is not None
+        assert self.request_relay is not None
         if away:
-            self.elsewhere.leave_out(part)
+            self.request_relay.leave_out(part)
         connection = ClientConnection(self, PlainTransport(handed.sock), handed.address)
         self._channels.add(connection)
         connection.go_on(handed.data, stays=True)
@@ -244,7 +244,7 @@ class FrontDoor:
             rests=sum(listener.rests for listener in self._listeners),
             answered=dict(self._answered),
             handed=0 if self.handing is None else self.handing.handed,
-            relayed=0 if self.elsewhere is None else self.elsewhere.relayed,
+            relayed=0 if self.request_relay is None else self.request_relay.relayed,
         )
 
     # --- connections
@@ -336,10 +336,10 @@ class FrontDoor:
 
     async def _serve_elsewhere(self, exchange: Exchange, client: Address) -> bool:
         """Return False if the application must answer."""
-        elsewhere = self.elsewhere
-        assert elsewhere is not None
+        request_relay = self.request_relay
+        assert request_relay is not None
         if exchange.part == UNKNOWN:
-            exchange.part = await elsewhere.decide(exchange.head.index)
+            exchange.part = await request_relay.decide(exchange.head.index)
         part = exchange.part
         if part is None:
             direct = None if self.heads is None else exchange.judge(self.heads, self.ingestion)
@@ -349,7 +349,7 @@ class FrontDoor:
         else:
 
             async def relay(scope: Message, receive: Receive, send: Send) -> None:
-                await elsewhere.relay(part, exchange, client, receive, send)
+                await request_relay.relay(part, exchange, client, receive, send)
 
             app = relay
         failure = await exchange.run(app, {})

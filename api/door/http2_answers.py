@@ -16,7 +16,7 @@ from api.door.places import UntakenAnswers
 from api.door.response import date
 from api.envelope import request_id_of
 from api.heads import DirectAnswer
-from api.ingestion import Admitted, Answer, refusal_of, with_allowance
+from api.ingestion import Admitted, IngestionAnswer, refusal_of, with_allowance
 from engine.model.errors import Refusal
 
 FOREVER = float("inf")
@@ -95,7 +95,7 @@ class StreamAnswering:
         refused = with_allowance(refusal, self._allowance or admission.anonymous())
         self._answer(refusal_of(refused, refused.allowance, self.request_id))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: IngestionAnswer) -> None:
         self._give_back()
         head = self.head
         headers = answer.headers()

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Protocol
 from h2.errors import ErrorCodes
 
 from api.cors import Headers
-from api.door.elsewhere import Elsewhere
 from api.door.exchange import Exchange
 from api.door.limits import Limits
+from api.door.request_relay import RequestRelay
 from api.heads import Heads
 from api.ingestion import Admitted, Ingestion
 
@@ -20,7 +20,7 @@ class RequestLane(Protocol):
 
     ingestion: Ingestion
     heads: Heads | None
-    elsewhere: Elsewhere | None
+    request_relay: RequestRelay | None
     limits: Limits
     admitted: Admitted | None
 

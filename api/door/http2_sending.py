@@ -43,10 +43,10 @@ class Sending(Channel):
         "_streams",
         "_stuck",
         "admitted",
-        "elsewhere",
         "heads",
         "ingestion",
         "limits",
+        "request_relay",
     )
 
     def __init__(
@@ -60,7 +60,7 @@ class Sending(Channel):
         self._door = door
         self._fault = on_fault
         self.heads = door.heads
-        self.elsewhere = door.elsewhere
+        self.request_relay = door.request_relay
         self.ingestion = door.ingestion
         self.limits = door.limits
         self.admitted: Admitted | None = None  # the caller who sent the last decoded head

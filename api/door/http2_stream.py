@@ -8,7 +8,6 @@ from h2.errors import ErrorCodes
 
 from api.admission import AdmissionRefusal
 from api.cors import Headers
-from api.door.elsewhere import UNKNOWN
 from api.door.exchange import Exchange
 from api.door.framing import Head
 from api.door.http2_answers import FOREVER, NOTHING, StreamAnswering
@@ -17,6 +16,7 @@ from api.door.http2_lane import RequestLane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.passing import Progress
+from api.door.request_relay import UNKNOWN
 from api.entry import Entry
 from api.envelope import body_late, internal_error, no_room, too_large
 from api.heads import DirectAnswer
@@ -56,9 +56,9 @@ class StreamRequest(StreamAnswering):
         """Judge the head. `admitted`: the admission of an earlier request with an equal head. `body`: the
         whole body, if it came with the head."""
         head = self.head
-        elsewhere = self._lane.elsewhere
-        if elsewhere is not None and admitted is None:
-            part = elsewhere.part_of(head.index)
+        request_relay = self._lane.request_relay
+        if request_relay is not None and admitted is None:
+            part = request_relay.part_of(head.index)
             if part is not None:
                 self._pass(part, body)
                 return

@@ -7,10 +7,10 @@ awaits.
 from api.cors import Headers
 from api.door.answering import PASSED, Answering
 from api.door.body import Body, ChunkedBody, LengthBody
-from api.door.elsewhere import UNKNOWN
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE, Limits
+from api.door.request_relay import UNKNOWN
 from api.entry import Entry
 from api.envelope import no_room
 from api.heads import DirectAnswer

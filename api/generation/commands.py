@@ -26,7 +26,7 @@ def command_files(types: Types) -> dict[Path, str]:
         / "made"
         / f"{group}.py": f'{MADE}"""The plain commands of `angarium {group}`."""\n\n'
         "from api.cli.remote.plain import Option, Plain\n"
-        "from api.cli.remote.tables import Column\n\n"
+        "from api.cli.remote.tables import TableColumn\n\n"
         f"PLAIN: tuple[Plain, ...] = ({''.join(commands)})\n"
         for group, commands in groups.items()
     }
@@ -57,7 +57,7 @@ def _plain(operation: Operation, name: str, types: Types) -> str:
         given.append(f"arguments={tuple(arguments)!r}")
     if route.command.columns:
         columns = "".join(
-            f"Column({title!r}, {field!r})," for title, field in route.command.columns
+            f"TableColumn({title!r}, {field!r})," for title, field in route.command.columns
         )
         given.append(f"columns=({columns})")
     paged = operation.method == "list" or route.client.by_page

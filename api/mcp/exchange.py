@@ -12,7 +12,7 @@ from angarium import AsyncClient
 from angarium.calls import dumped
 from angarium.retry import RetryPolicy
 from angarium.shapes import Environment
-from api.mcp.desk import Desk
+from api.mcp.access import ApiAccess
 from api.mcp.inside import Application, InsideAnswer, InsideTransport, ask
 from api.mcp.server import make_server
 
@@ -21,30 +21,30 @@ INSIDE = "http://127.0.0.1"
 ONCE = RetryPolicy(retries=0)  # the agent decides about retries
 
 
-def desk_of(
+def access_of(
     application: Application,
     key: str,
     environment: Environment | None,
     *,
     manages: bool,
     address: str,
-) -> Desk:
-    """Return a desk whose client calls an application in this process."""
+) -> ApiAccess:
+    """Return an access whose client calls an application in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:
         return AsyncClient(INSIDE, key, environment=named, retry=ONCE, transport=transport)
 
-    return Desk(connect, environment, manages)
+    return ApiAccess(connect, environment, manages)
 
 
 async def exchange(
-    desk: Desk, headers: Mapping[str, str], message: Mapping[str, Any]
+    access: ApiAccess, headers: Mapping[str, str], message: Mapping[str, Any]
 ) -> InsideAnswer:
     """Answer one message. `headers` have names in lower case."""
     body = dumped(message)
     manager = StreamableHTTPSessionManager(
-        make_server(desk), json_response=True, stateless=True, max_request_body_size=len(body) + 1
+        make_server(access), json_response=True, stateless=True, max_request_body_size=len(body) + 1
     )
     fields = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     async with manager.run():

@@ -9,7 +9,7 @@ from mcp import types
 from pydantic import BaseModel
 
 from angarium.shapes import Environment
-from api.mcp.desk import Desk
+from api.mcp.access import ApiAccess
 from api.table import openapi_json
 
 FOLDER = Path(__file__).parents[2] / "docs"
@@ -77,7 +77,7 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-async def read(desk: Desk, uri: str) -> types.TextResourceContents:
+async def read(access: ApiAccess, uri: str) -> types.TextResourceContents:
     """Return a resource. Raises UnknownResourceError, and AngariumError of the API."""
     page = pages().get(uri)
     if page is not None:
@@ -89,7 +89,7 @@ async def read(desk: Desk, uri: str) -> types.TextResourceContents:
     address = urlsplit(uri.removeprefix(SCHEMAS))
     named = parse_qs(address.query).get("environment", [None])[-1]
     environment = next((name for name in ENVIRONMENTS if name == named), None)
-    async with desk.client(environment) as client:
+    async with access.client(environment) as client:
         schema = await client.schemas.active(unquote(address.path))
     text = orjson.dumps(schema).decode()
     return types.TextResourceContents(uri=uri, mime_type=JSON, text=text)

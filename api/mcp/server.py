@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from angarium.errors import AngariumError, ApiError
 from api.mcp import prompts, resources
-from api.mcp.desk import Desk
+from api.mcp.access import ApiAccess
 from api.mcp.tool import Tool
 from api.mcp.tools import TOOLS
 from engine.model.version import VERSION
@@ -35,9 +35,9 @@ _Context = ServerRequestContext[Any]
 _Paged = types.PaginatedRequestParams | None
 
 
-def make_server(desk: Desk) -> Server[Any]:
+def make_server(access: ApiAccess) -> Server[Any]:
     """Return a server for one caller."""
-    allowed = {tool.name: tool for tool in TOOLS if desk.manages or not tool.needs_manage}
+    allowed = {tool.name: tool for tool in TOOLS if access.manages or not tool.needs_manage}
 
     async def list_tools(_: _Context, __: _Paged) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_listed(tool) for tool in allowed.values()])
@@ -48,7 +48,7 @@ def make_server(desk: Desk) -> Server[Any]:
             known = any(tool.name == params.name for tool in TOOLS)
             why = "needs a key of scope manage" if known else "does not exist"
             return _failed(f"The tool {params.name[:100]!r} {why}.")
-        return await _called(desk, tool, params.arguments or {})
+        return await _called(access, tool, params.arguments or {})
 
     async def list_resources(_: _Context, __: _Paged) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.listed())
@@ -60,7 +60,7 @@ def make_server(desk: Desk) -> Server[Any]:
         _: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
-            contents = await resources.read(desk, str(params.uri))
+            contents = await resources.read(access, str(params.uri))
         except (resources.UnknownResourceError, AngariumError) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         return types.ReadResourceResult(contents=[contents])
@@ -108,12 +108,12 @@ def _listed(tool: Tool) -> types.Tool:
     )
 
 
-async def _called(desk: Desk, tool: Tool, given: dict[str, Any]) -> types.CallToolResult:
+async def _called(access: ApiAccess, tool: Tool, given: dict[str, Any]) -> types.CallToolResult:
     if len(given) > MOST_ARGUMENTS:
         return _failed(f"The call has more than {MOST_ARGUMENTS} arguments.")
     try:
         arguments = tool.arguments.model_validate(given)
-        async with desk.client(arguments.environment) as client:
+        async with access.client(arguments.environment) as client:
             document = await tool.run(client, arguments)
     except ValidationError as error:
         problems = (

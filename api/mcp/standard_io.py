@@ -7,7 +7,7 @@ from mcp.server.stdio import stdio_server
 
 from angarium import AsyncClient
 from angarium.shapes import Environment
-from api.mcp.desk import Desk
+from api.mcp.access import ApiAccess
 from api.mcp.server import make_server
 
 
@@ -26,6 +26,6 @@ def _connected(
 async def _serve(connect: "partial[AsyncClient]", environment: Environment | None) -> None:
     async with connect(environment) as client:
         scope = (await client.auth_context())["scope"]
-    server = make_server(Desk(connect, environment, manages=scope == "manage"))
+    server = make_server(ApiAccess(connect, environment, manages=scope == "manage"))
     async with stdio_server() as (received, sent):
         await server.run(received, sent, server.create_initialization_options())

@@ -47,11 +47,11 @@ async def counts(call: Call) -> Counts:
     pending = in_flight = circuits = disabled = 0
     async for each in own_destinations(call):
         disabled += each.status is DestinationStatus.DISABLED
-        standing = survey.get(each.id)
-        if standing is not None:
-            pending += standing.pending
-            in_flight += standing.in_flight
-            circuits += standing.circuit is not CircuitState.CLOSED
+        entry = survey.get(each.id)
+        if entry is not None:
+            pending += entry.pending
+            in_flight += entry.in_flight
+            circuits += entry.circuit is not CircuitState.CLOSED
     found = await services.troubles.counts(
         call.number,
         services.visibility.floor_ms(call.number),

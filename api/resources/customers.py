@@ -104,7 +104,7 @@ async def get(call: Call) -> Customer:
 async def put(call: Call) -> Customer:
     """Set the account's name, quotas and permissions."""
     account = await call.services.customers.replace(
-        call.actor, call.number, call.path["externalId"], call.body_as(CustomerDraft)
+        call.principal, call.number, call.path["externalId"], call.body_as(CustomerDraft)
     )
     return await view(call, account)
 
@@ -112,7 +112,7 @@ async def put(call: Call) -> Customer:
 async def erase(call: Call) -> Customer:
     """Begin to erase the contents of an account."""
     name = call.path["externalId"]
-    await call.services.customer_erasures.request(call.actor, call.number, name)
+    await call.services.customer_erasures.request(call.principal, call.number, name)
     return await view(call, await call.services.customers.get(call.number, name))
 
 

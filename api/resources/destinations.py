@@ -77,7 +77,7 @@ async def must_exist(call: Call, destination: str) -> None:
 async def create(call: Call) -> shapes.DestinationWithSecret:
     """Create a destination; only this answer has its secret."""
     draft = call.body_as(AnyDestinationDraft).root
-    record, secret = await call.services.destinations.create(call.actor, call.number, draft)
+    record, secret = await call.services.destinations.create(call.principal, call.number, draft)
     return {**view(call, record), "secret": secret}
 
 
@@ -110,26 +110,28 @@ async def get(call: Call) -> shapes.Destination:
 async def patch(call: Call) -> shapes.DestinationWithSecret:
     """Apply a merge patch."""
     record, secret = await call.services.destinations.update(
-        call.actor, call.number, call.identifier(), call.document
+        call.principal, call.number, call.identifier(), call.document
     )
     return {**view(call, record), "secret": secret}
 
 
 async def archive(call: Call) -> shapes.Success:
     """Archive a destination for good."""
-    await call.services.destinations.archive(call.actor, call.number, call.identifier())
+    await call.services.destinations.archive(call.principal, call.number, call.identifier())
     return {"success": True}
 
 
 async def enable(call: Call) -> shapes.Destination:
     """Enable a destination: send its held deliveries."""
-    record = await call.services.destinations.enable(call.actor, call.number, call.identifier())
+    record = await call.services.destinations.enable(call.principal, call.number, call.identifier())
     return view(call, record)
 
 
 async def disable(call: Call) -> shapes.Destination:
     """Disable a destination: hold its deliveries."""
-    record = await call.services.destinations.disable(call.actor, call.number, call.identifier())
+    record = await call.services.destinations.disable(
+        call.principal, call.number, call.identifier()
+    )
     return view(call, record)
 
 

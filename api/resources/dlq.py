@@ -226,7 +226,7 @@ async def get(call: Call) -> DlqEntryOrNull:
 async def retry(call: Call) -> Requeued:
     """Retry one entry."""
     identifier = call.identifier("deliveryId")
-    await call.services.dead_letters.retry(call.actor, call.number, identifier, call.customer)
+    await call.services.dead_letters.retry(call.principal, call.number, identifier, call.customer)
     return {"id": identifier}
 
 
@@ -259,7 +259,7 @@ async def _bulk(
     else:
         bound = Bound(selection.limit, selection.rate_per_second)
         shown = {name: value for name, value in call.document.items() if name != "dryRun"}
-        bulk = await act(call.actor, call.number, which, shown, bound)
+        bulk = await act(call.principal, call.number, which, shown, bound)
     answer: BulkAnswer = {
         "matched": bulk.matched,
         "remaining": bulk.remaining,

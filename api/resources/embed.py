@@ -35,13 +35,13 @@ async def create(call: Call) -> EmbedSession:
     draft = call.body_as(SessionDraft)
     services = call.services
     session = await services.sessions.create(
-        call.actor, call.number, draft.customer_external_id, draft.ttl_seconds
+        call.principal, call.number, draft.customer_external_id, draft.ttl_seconds
     )
     return {
         "token": session.token,
         "expiresAt": iso(session.expires_at_ms),
         "customerAccountId": session.customer.account,
-        "url": f"{services.portal(call.actor.workspace)}#token={session.token}",
+        "url": f"{services.portal(call.principal.workspace)}#token={session.token}",
     }
 
 

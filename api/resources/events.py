@@ -114,7 +114,7 @@ async def get(call: Call) -> shapes.Event:
 
 async def erase(call: Call) -> shapes.Event:
     """Erase the content of an event."""
-    event = await call.services.erasure.erase(call.actor, call.number, call.identifier())
+    event = await call.services.erasure.erase(call.principal, call.number, call.identifier())
     return detail_view(call, event, await counted(call, [event.entry.id]))
 
 

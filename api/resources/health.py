@@ -178,7 +178,7 @@ def _allowed_at_rest(record: DestinationRecord | Destination) -> int:
 async def resume(call: Call) -> shapes.DestinationHealth:
     """Lift the hold on a destination."""
     record = await required(call)
-    await call.services.deliveries.resume(call.actor, record)
+    await call.services.deliveries.resume(call.principal, record)
     return await _health_now(call, record)
 
 

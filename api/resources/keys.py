@@ -99,7 +99,11 @@ async def create(call: Call) -> ApiKeyWithSecret:
     environment = None if is_mcp else call.environment
     made = await services.commands.run(
         lambda: services.keys.create_in(
-            reach.workspace, Scope[draft.scope.upper()], environment, draft.name, actor=call.actor
+            reach.workspace,
+            Scope[draft.scope.upper()],
+            environment,
+            draft.name,
+            principal=call.principal,
         )
     )
     return _with_secret(call, made)
@@ -109,7 +113,7 @@ async def rotate(call: Call) -> ApiKeyWithSecret:
     """Give a key a new secret; only this answer has it."""
     identifier, reach, services = call.identifier(), reach_of(call), call.services
     made = await services.commands.run(
-        lambda: services.keys.rotate(identifier, actor=call.actor, reach=reach)
+        lambda: services.keys.rotate(identifier, principal=call.principal, reach=reach)
     )
     return _with_secret(call, made)
 
@@ -118,7 +122,7 @@ async def revoke(call: Call) -> shapes.Success:
     """End a key with all its secrets."""
     identifier, reach, services = call.identifier(), reach_of(call), call.services
     await services.commands.run(
-        lambda: services.keys.revoke(identifier, actor=call.actor, reach=reach)
+        lambda: services.keys.revoke(identifier, principal=call.principal, reach=reach)
     )
     return {"success": True}
 

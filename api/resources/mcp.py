@@ -48,7 +48,7 @@ async def post(call: Call) -> Answer:
         message = f"is longer than {PARAMS_CHARACTERS} characters without the arguments"
         raise invalid("params", message)
     module = await loaded()
-    desk = module.desk_of(
+    access = module.access_of(
         cast("Any", current_app)._get_current_object(),
         request.headers["Authorization"].partition(" ")[2].strip(),
         None if call.place is None else word(call.place.name),
@@ -57,7 +57,7 @@ async def post(call: Call) -> Answer:
     )
     headers = {name: value for name, value in call.headers.items() if name in _PASSED}
     headers |= {"content-type": "application/json", "accept": _TAKES}
-    answer = await module.exchange(desk, headers, call.document)
+    answer = await module.exchange(access, headers, call.document)
     return Answer(answer.status, body=answer.body, content_type="application/json")
 
 

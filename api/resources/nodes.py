@@ -78,7 +78,7 @@ def _actor(call: Call) -> Principal:
     """Return who acts, for the audit log. A machine belongs to no environment, so the log's entry names
     the environment of the key."""
     own = call.admitted.credential.environment
-    return structs.replace(call.actor, environment=own.number if own else None)
+    return structs.replace(call.principal, environment=own.number if own else None)
 
 
 _LINKS: Mapping[bool | None, LinkStateName] = {None: "UNUSED", True: "UP", False: "DOWN"}

@@ -118,7 +118,7 @@ async def _required(call: Call) -> ReplayJob:
 async def create(call: Call) -> ReplayJobDetail:
     """Create a job."""
     draft = call.body_as(ReplayDraft)
-    job = await call.services.replays.create(call.actor, call.number, draft, call.customer)
+    job = await call.services.replays.create(call.principal, call.number, draft, call.customer)
     return await detail(call, job)
 
 
@@ -154,7 +154,7 @@ async def patch(call: Call) -> ReplayJobDetail:
     """Apply a merge patch."""
     identifier = call.identifier()
     job = await call.services.replays.pace(
-        call.actor, call.number, identifier, call.document, call.customer
+        call.principal, call.number, identifier, call.document, call.customer
     )
     return await detail(call, job)
 
@@ -162,7 +162,7 @@ async def patch(call: Call) -> ReplayJobDetail:
 async def cancel(call: Call) -> ReplayJobDetail:
     """Cancel a job."""
     identifier = call.identifier()
-    job = await call.services.replays.cancel(call.actor, call.number, identifier, call.customer)
+    job = await call.services.replays.cancel(call.principal, call.number, identifier, call.customer)
     return await detail(call, job)
 
 

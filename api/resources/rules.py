@@ -68,7 +68,7 @@ async def view(call: Call, rule: RuleModel) -> RoutingRule:
 async def create(call: Call) -> RoutingRule:
     """Create a rule."""
     draft = call.body_as(RuleDraft)
-    rule = await call.services.rules.create(call.actor, call.number, draft)
+    rule = await call.services.rules.create(call.principal, call.number, draft)
     return await view(call, rule)
 
 
@@ -103,26 +103,26 @@ async def get(call: Call) -> RoutingRule:
 async def patch(call: Call) -> RoutingRule:
     """Apply a merge patch."""
     rule = await call.services.rules.update(
-        call.actor, call.number, call.identifier(), call.document
+        call.principal, call.number, call.identifier(), call.document
     )
     return await view(call, rule)
 
 
 async def remove(call: Call) -> shapes.Success:
     """Remove a rule."""
-    await call.services.rules.remove(call.actor, call.number, call.identifier())
+    await call.services.rules.remove(call.principal, call.number, call.identifier())
     return {"success": True}
 
 
 async def enable(call: Call) -> RoutingRule:
     """Enable the rule."""
-    rule = await call.services.rules.enable(call.actor, call.number, call.identifier())
+    rule = await call.services.rules.enable(call.principal, call.number, call.identifier())
     return await view(call, rule)
 
 
 async def disable(call: Call) -> RoutingRule:
     """Disable the rule."""
-    rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
+    rule = await call.services.rules.disable(call.principal, call.number, call.identifier())
     return await view(call, rule)
 
 

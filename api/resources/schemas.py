@@ -88,7 +88,7 @@ async def _page(
 async def create(call: Call) -> SchemaVersion:
     """Add the next version of a type, as a draft."""
     draft = call.body_as(SchemaDraft)
-    return view(call, await call.services.schemas.create(call.actor, call.number, draft))
+    return view(call, await call.services.schemas.create(call.principal, call.number, draft))
 
 
 async def listing(call: Call) -> Page[SchemaVersion]:
@@ -127,20 +127,20 @@ async def get(call: Call) -> SchemaVersion:
 
 async def activate(call: Call) -> SchemaVersion:
     """Activate a version."""
-    schema = await call.services.schemas.activate(call.actor, call.number, call.identifier())
+    schema = await call.services.schemas.activate(call.principal, call.number, call.identifier())
     return view(call, schema)
 
 
 async def deprecate(call: Call) -> SchemaVersion:
     """Deprecate the active version: the type then has none."""
-    schema = await call.services.schemas.deprecate(call.actor, call.number, call.identifier())
+    schema = await call.services.schemas.deprecate(call.principal, call.number, call.identifier())
     return view(call, schema)
 
 
 async def infer(call: Call) -> InferredSchema:
     """Make a schema from recent events."""
     draft = call.body_as(InferenceDraft)
-    found = await call.services.inference.infer(call.actor, call.number, draft)
+    found = await call.services.inference.infer(call.principal, call.number, draft)
     return {
         "eventType": draft.event_type,
         "sampled": found.sampled,

@@ -113,7 +113,7 @@ async def required(call: Call) -> Script:
 async def create(call: Call) -> TransformScript:
     """Add the next version of a destination's script, as a draft."""
     draft = call.body_as(TransformDraft)
-    script = await call.services.transforms.create(call.actor, call.number, draft)
+    script = await call.services.transforms.create(call.principal, call.number, draft)
     return view(call, script)
 
 
@@ -138,19 +138,21 @@ async def get(call: Call) -> TransformScript:
 
 async def publish(call: Call) -> TransformScript:
     """Publish a version."""
-    script = await call.services.transforms.publish(call.actor, call.number, call.identifier())
+    script = await call.services.transforms.publish(call.principal, call.number, call.identifier())
     return view(call, script)
 
 
 async def unpublish(call: Call) -> TransformScript:
     """Unpublish a version: the destination then has no script."""
-    script = await call.services.transforms.unpublish(call.actor, call.number, call.identifier())
+    script = await call.services.transforms.unpublish(
+        call.principal, call.number, call.identifier()
+    )
     return view(call, script)
 
 
 async def remove(call: Call) -> Success:
     """Remove a version that is not published."""
-    await call.services.transforms.remove(call.actor, call.number, call.identifier())
+    await call.services.transforms.remove(call.principal, call.number, call.identifier())
     return {"success": True}
 
 
@@ -164,7 +166,7 @@ async def preview(call: Call) -> TransformRun:
     """Run a source that is not stored over a body, without sending it."""
     draft = call.body_as(TransformPreviewDraft)
     checked(draft)
-    script = await call.services.transforms.unkept(call.actor, call.number, draft)
+    script = await call.services.transforms.unkept(call.principal, call.number, draft)
     return await _tried(call, draft, script)
 
 

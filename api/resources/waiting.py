@@ -46,12 +46,12 @@ async def cancel_all(call: Call) -> ReplayJobDetail:
 
 async def _job(call: Call, kind: JobKind) -> ReplayJobDetail:
     draft = call.body_as(OrderDraft)
-    job = await call.services.replays.order(call.actor, call.number, draft, call.customer, kind)
+    job = await call.services.replays.order(call.principal, call.number, draft, call.customer, kind)
     return await detail(call, job)
 
 
 async def _ordered(call: Call, order: Order) -> shapes.DeliveryItem:
-    entry = await order(call.actor, call.number, call.identifier(), call.customer)
+    entry = await order(call.principal, call.number, call.identifier(), call.customer)
     return item_view(call, entry, flying(call, [entry]))
 
 

@@ -34,7 +34,7 @@ async def get(call: Call) -> Workspace:
 
 async def patch(call: Call) -> Workspace:
     """Apply a merge patch."""
-    settings = await call.services.workspace_settings.update(call.actor, call.document)
+    settings = await call.services.workspace_settings.update(call.principal, call.document)
     return view(call, settings)
 
 

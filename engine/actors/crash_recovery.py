@@ -75,11 +75,11 @@ class CrashRecovery:
         self._streak += 1
         self.restarts += 1
         concerned = suspects(subject)
-        alone = len(concerned) == 1
+        single = len(concerned) == 1
         for delivery in concerned:
             blame = self._blames.setdefault(delivery.id, Blame(delivery))
             blame.delivery = delivery
-            if alone:
+            if single:
                 blame.crashes += 1
             else:
                 blame.shared += 1

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from engine.ports import BacklogStore, ContentionError, StoreAwayError, StoreError
 from engine.ports.outage import Outage
+from engine.runtime.bisection import Bisection
 from engine.runtime.fair_queue import FairQueue
 from engine.runtime.fair_share import may_have_more
-from engine.runtime.halves import Halves
 from engine.runtime.tally import Tally
 
 # The most snapshots that one statement reads. The statement takes 0.6 ms. With 1,024 snapshots, each
@@ -51,7 +51,7 @@ class Batch:
     """The requests for snapshots that one statement answers."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
-        self._parts = Halves(needing)
+        self._parts = Bisection(needing)
         self.restored = self.refused = 0
 
     def wanted(self) -> bool:

@@ -27,7 +27,7 @@ class Restart(Enum):
 class Group(Enum):
     """The scope of a restart when a child breaks: the child alone, or the process."""
 
-    ALONE = "the child alone: its data is kept for its next run, or read again from the store"
+    CHILD = "the child alone: its data is kept for its next run, or read again from the store"
     PROCESS = "the process: others could wait for ever for work that the child had taken over"
 
 
@@ -42,7 +42,7 @@ class Child(Struct, frozen=True, kw_only=True):
 
     name: str
     run: Callable[..., Awaitable[object]]
-    group: Group = Group.ALONE
+    group: Group = Group.CHILD
     why: str = ""
     restart: Restart = Restart.PERMANENT
     restarts: int = 5

@@ -38,7 +38,7 @@ class Auditor:
 
     def entry(
         self,
-        actor: Principal,
+        principal: Principal,
         action: str,
         object_id: str,
         changes: Mapping[str, Any] | None = None,
@@ -47,14 +47,14 @@ class Auditor:
         """Return the entry of one action, such as `destination.update`."""
         return AuditEntry(
             id=self._identity.other(),
-            workspace=actor.workspace,
-            environment=actor.environment,
+            workspace=principal.workspace,
+            environment=principal.environment,
             action=action,
             object_type=action.partition(".")[0],
             object_id=object_id,
-            actor_type=actor.kind,
-            actor_id=actor.id,
-            request_id=actor.request_id,
+            actor_type=principal.kind,
+            actor_id=principal.id,
+            request_id=principal.request_id,
             changes=json.dumps(changes, ensure_ascii=False).encode() if changes else None,
             previous_fingerprint=previous_fingerprint,
         )

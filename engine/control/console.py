@@ -123,7 +123,7 @@ class ConsoleCommands:
         self._trail = trail
         self._writer = writer
 
-    async def open(self, actor: Principal, credential: Credential) -> NewConsoleSession:
+    async def open(self, principal: Principal, credential: Credential) -> NewConsoleSession:
         """Open a session with a key, or with a login code, which works once."""
         used = None
         if credential.code:
@@ -134,17 +134,17 @@ class ConsoleCommands:
             "by": {"from": None, "to": "LOGIN_CODE" if credential.code else "KEY"},
             "expiresAt": {"from": None, "to": iso(opened.expires_at_ms)},
         }
-        entry = self._writer.entry(actor, "console_session.create", opened.id, changes)
+        entry = self._writer.entry(principal, "console_session.create", opened.id, changes)
         await written(self._trail.write(entry, news=used))
         return opened
 
-    async def end(self, actor: Principal, credential: Credential) -> None:
+    async def end(self, principal: Principal, credential: Credential) -> None:
         """End the session of a credential."""
         if not credential.session:
             return
         session = _session_of(credential)
         self._tokens.end(session)
-        entry = self._writer.entry(actor, "console_session.delete", session)
+        entry = self._writer.entry(principal, "console_session.delete", session)
         await written(self._trail.write(entry, news=(ENDED, session)))
 
 

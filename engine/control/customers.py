@@ -88,7 +88,7 @@ class CustomerCommands:
         return account
 
     async def replace(
-        self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
+        self, principal: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
         """Write an account's name, quotas and permissions. Raises Refusal 404."""
         given = draft.quotas
@@ -110,7 +110,7 @@ class CustomerCommands:
                 return present
             following = structs.replace(following, version=present.version + 1)
             shown = differences(_audited(present), _audited(following))
-            entry = self._writer.entry(actor, "customer.update", present.id, shown)
+            entry = self._writer.entry(principal, "customer.update", present.id, shown)
             if not await written(self._store.replace(following, self._writer.now_ms(), entry)):
                 return None
             self._writer.projection.customer(following)
@@ -136,15 +136,17 @@ class QuotaCheck:
         self._models = models
         self._plans = plans
 
-    async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
+    async def tally(
+        self, principal: Principal, environment: int, quota: Quota
+    ) -> CustomerTally | None:
         """Check that a session's customer can add one more row. Return the tally of the customer's
         account, None for a key.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """
-        if actor.customer is None:
+        if principal.customer is None:
             return None
-        account = actor.customer.account
+        account = principal.customer.account
         plan = self._plans.of_environment(environment)
         limit = limits_of(plan, self._models.quotas_of(account)).of(quota)
         used = await self._store.used(environment, account, max(1, limit))

@@ -73,7 +73,7 @@ class DeliveryCommands:
         self._writer = writer
 
     async def retry(
-        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+        self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
         """Order a delivery to be sent now, and return it. `own` is the customer of the session that
         asks, None for a key.
@@ -82,7 +82,7 @@ class DeliveryCommands:
         """
         found = await self._entry(environment, identifier, own)
         if found.dlq_status is DlqStatus.IN_DLQ:
-            await self._dead_letters.retry(actor, environment, identifier, own)
+            await self._dead_letters.retry(principal, environment, identifier, own)
             return await self._entry(environment, identifier, own)
         if found.status not in _WAITING:
             raise Refusal(
@@ -92,11 +92,11 @@ class DeliveryCommands:
             )
         due = None if found.next_attempt_at_ms is None else iso(found.next_attempt_at_ms)
         changes = {"nextAttemptAt": {"from": due, "to": iso(self._writer.now_ms())}}
-        audit = self._writer.entry(actor, "delivery.retry", identifier, changes)
+        audit = self._writer.entry(principal, "delivery.retry", identifier, changes)
         return await self._carried_out(found, Order.RETRY, audit, own)
 
     async def cancel(
-        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+        self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
         """Cancel a delivery, so that no further attempt begins, and return it.
 
@@ -114,10 +114,10 @@ class DeliveryCommands:
         if found.status not in _WAITING:
             raise Refusal("conflict", f"The delivery has ended ({_end_of(found)}).")
         changes = {"dlqStatus": {"from": None, "to": "DISCARDED"}}
-        audit = self._writer.entry(actor, "delivery.cancel", identifier, changes)
+        audit = self._writer.entry(principal, "delivery.cancel", identifier, changes)
         return await self._carried_out(found, Order.CANCEL, audit, own)
 
-    async def resume(self, actor: Principal, record: DestinationRecord) -> None:
+    async def resume(self, principal: Principal, record: DestinationRecord) -> None:
         """Resume a destination: a wait for a Retry-After ends, and so does the pause of an open circuit.
 
         Raises Refusal 409 where it is archived or disabled.
@@ -129,7 +129,7 @@ class DeliveryCommands:
                 "disabled one.",
             )
         changes = {"hold": {"from": None, "to": "RESUMED"}}
-        audit = self._writer.entry(actor, "destination.resume", record.id, changes)
+        audit = self._writer.entry(principal, "destination.resume", record.id, changes)
 
         async def work() -> None:
             await self._trail.write(audit)

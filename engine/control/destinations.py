@@ -81,7 +81,7 @@ class DestinationCommands:
         self._make_key = make_key
 
     async def create(
-        self, actor: Principal, environment: int, draft: Draft
+        self, principal: Principal, environment: int, draft: Draft
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination. Return it with the secret that is shown once (None for Ed25519).
 
@@ -91,10 +91,10 @@ class DestinationCommands:
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)
         proof = authentication.authentication_of(draft.authentication)
-        await self._refuse_unreachable(actor, hosts_of(receiver, proof, self._catalog))
+        await self._refuse_unreachable(principal, hosts_of(receiver, proof, self._catalog))
 
         async def command() -> tuple[DestinationRecord, str | None]:
-            customer, account = await self._account(actor, environment, draft)
+            customer, account = await self._account(principal, environment, draft)
             keys = first_keys(draft.algorithm, draft.secret, self._make_key)
             record = drafted(
                 draft,
@@ -112,11 +112,11 @@ class DestinationCommands:
             )
             check_authentication(record, self._catalog)
             shown = differences({}, _audited(record))
-            entry = self._writer.entry(actor, "destination.create", record.id, shown)
+            entry = self._writer.entry(principal, "destination.create", record.id, shown)
             plan = self._plans.of_environment(environment)
 
             async def attempt() -> tuple[DestinationRecord, str | None] | None:
-                tally = await self._quotas.tally(actor, environment, Quota.DESTINATIONS)
+                tally = await self._quotas.tally(principal, environment, Quota.DESTINATIONS)
                 adding = self._store.create(record, plan.destinations, entry, tally)
                 if await written(adding):
                     self._writer.projection.destination(record)
@@ -130,7 +130,7 @@ class DestinationCommands:
         return await self._writer.commands.run(command)
 
     async def update(
-        self, actor: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
+        self, principal: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
     ) -> tuple[DestinationRecord, str | None]:
         """Apply a merge patch; return the next version, with the new secret if one was asked for."""
         changes = {name: value for name, value in patch.items() if name not in OF_ROTATION}
@@ -150,33 +150,35 @@ class DestinationCommands:
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
             # Hosts are checked before the command: other commands would wait for the name look-ups.
-            present = await destination_of(self._store, actor, environment, identifier)
+            present = await destination_of(self._store, principal, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
             known = hosts_of(present, present.authentication, self._catalog)
-            await self._refuse_unreachable(actor, dict(hosts.items() - known.items()))
+            await self._refuse_unreachable(principal, dict(hosts.items() - known.items()))
         rotate = rotation.asked
-        record = await self._change(actor, environment, identifier, "update", change, rotate=rotate)
+        record = await self._change(
+            principal, environment, identifier, "update", change, rotate=rotate
+        )
         return record, shown_secret(record.signing[0]) if rotate else None
 
     async def enable(
-        self, actor: Principal, environment: int, identifier: str
+        self, principal: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
         """Enable a destination: send the deliveries that wait, and new ones."""
-        return await self._set(actor, environment, identifier, DestinationStatus.ACTIVE)
+        return await self._set(principal, environment, identifier, DestinationStatus.ACTIVE)
 
     async def disable(
-        self, actor: Principal, environment: int, identifier: str
+        self, principal: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
         """Disable a destination: hold its deliveries as PENDING."""
-        return await self._set(actor, environment, identifier, DestinationStatus.DISABLED)
+        return await self._set(principal, environment, identifier, DestinationStatus.DISABLED)
 
     async def archive(
-        self, actor: Principal, environment: int, identifier: str
+        self, principal: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
         """End a destination for good: its waiting deliveries are discarded, its rules are removed."""
-        record = await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
-        await self._rules.remove_all_of(actor, environment, identifier)
+        record = await self._set(principal, environment, identifier, DestinationStatus.ARCHIVED)
+        await self._rules.remove_all_of(principal, environment, identifier)
         return record
 
     async def disable_gone(
@@ -185,7 +187,7 @@ class DestinationCommands:
         """Disable a destination whose receiver answered 410, or (`overdue`) failed for longer than the
         destination allows. `quiet`: announce nothing, because only deliveries of own events failed there.
         Raises StoreAwayError."""
-        actor = Principal(
+        principal = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
             workspace=destination.workspace,
@@ -201,11 +203,11 @@ class DestinationCommands:
             return self._next(present, status=DestinationStatus.DISABLED)
 
         await self._change(
-            actor, destination.environment, destination.id, "disable", change, quiet=quiet
+            principal, destination.environment, destination.id, "disable", change, quiet=quiet
         )
 
     async def _set(
-        self, actor: Principal, environment: int, identifier: str, status: DestinationStatus
+        self, principal: Principal, environment: int, identifier: str, status: DestinationStatus
     ) -> DestinationRecord:
         def change(present: DestinationRecord) -> DestinationRecord:
             if present.status is status:
@@ -213,11 +215,11 @@ class DestinationCommands:
             refuse_archived(present)
             return self._next(present, status=status)
 
-        return await self._change(actor, environment, identifier, _ACTIONS[status], change)
+        return await self._change(principal, environment, identifier, _ACTIONS[status], change)
 
     async def _change(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         identifier: str,
         action: str,
@@ -227,7 +229,7 @@ class DestinationCommands:
         quiet: bool = False,
     ) -> DestinationRecord:
         async def attempt() -> DestinationRecord | None:
-            present = await destination_of(self._store, actor, environment, identifier)
+            present = await destination_of(self._store, principal, environment, identifier)
             following = change(present)
             if following is present:
                 return present
@@ -239,22 +241,24 @@ class DestinationCommands:
             )
             for name in ["secret", *secrets] if rotate else secrets:
                 shown[name] = {"from": MASK, "to": MASK}
-            entry = self._writer.entry(actor, f"destination.{action}", identifier, shown)
+            entry = self._writer.entry(principal, f"destination.{action}", identifier, shown)
             if not await written(self._store.replace(following, entry)):
                 return None
             self._writer.projection.destination(following)
             if not quiet:
-                self._tell_disabled(actor, present, following)
+                self._tell_disabled(principal, present, following)
             return following
 
         return await self._writer.command("the destination", attempt)
 
     def _tell_disabled(
-        self, actor: Principal, before: DestinationRecord, after: DestinationRecord
+        self, principal: Principal, before: DestinationRecord, after: DestinationRecord
     ) -> None:
         ended = before.status is DestinationStatus.ACTIVE
         if ended and after.status is DestinationStatus.DISABLED and self._disabled is not None:
-            reason = _REASONS.get(actor.id, "CALLER") if actor.kind == "SYSTEM" else "CALLER"
+            reason = (
+                _REASONS.get(principal.id, "CALLER") if principal.kind == "SYSTEM" else "CALLER"
+            )
             self._disabled(after.id, after.environment, after.updated_at_ms, reason)
 
     def _next(
@@ -267,21 +271,21 @@ class DestinationCommands:
             updated_at_ms=self._writer.next_ms(record.updated_at_ms),
         )
 
-    async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
+    async def _refuse_unreachable(self, principal: Principal, hosts: Mapping[str, str]) -> None:
         if self._objection is None:
             return
         for field, host in hosts.items():
-            objection = await self._objection(host, actor.workspace)
+            objection = await self._objection(host, principal.workspace)
             if objection is not None:
                 raise invalid(field, objection)
 
     async def _account(
-        self, actor: Principal, environment: int, draft: Draft
+        self, principal: Principal, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
         """Return the customer of a draft, as (customerExternalId, customerAccountId)."""
         name, account = draft.customer_external_id, draft.customer_account_id
-        if actor.customer is not None:
-            own = actor.customer
+        if principal.customer is not None:
+            own = principal.customer
             if name not in (None, own.external_id):
                 raise Refusal("not_found", "customerExternalId: no such account")
             if account not in (None, own.account):

@@ -116,14 +116,14 @@ class DeadLetterCommands:
         return entry if entry.dlq_status is DlqStatus.IN_DLQ else None
 
     async def retry(
-        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+        self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> None:
         """Retry one delivery. Raises Refusal 404 if it is not in the queue, 409 if its event is gone."""
         found = await self.entry(environment, identifier, own)
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")
         changes = {"dlqStatus": {"from": "IN_DLQ", "to": "RETRIED_FROM_DLQ"}}
-        audited = ChunkAudit(self._writer.entry(actor, "dlq.retry", identifier, changes))
+        audited = ChunkAudit(self._writer.entry(principal, "dlq.retry", identifier, changes))
         dead = [Dead(identifier, found.destination)]
         entry = RequeueEntry(self._store, environment, dead, audited)
 
@@ -139,7 +139,7 @@ class DeadLetterCommands:
 
     async def retry_all(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         which: DeliveryFilter,
         shown: Mapping[str, Any],
@@ -147,18 +147,18 @@ class DeadLetterCommands:
     ) -> Bulk:
         """Retry all deliveries that a filter selects, the oldest first. `shown`: the filter, as the audit
         log shows it."""
-        return await self._all(actor, environment, which, shown, bound, "retry", RequeueEntry)
+        return await self._all(principal, environment, which, shown, bound, "retry", RequeueEntry)
 
     async def discard_all(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         which: DeliveryFilter,
         shown: Mapping[str, Any],
         bound: Bound = UNBOUND,
     ) -> Bulk:
         """Discard all deliveries that a filter selects."""
-        return await self._all(actor, environment, which, shown, bound, "discard", DiscardEntry)
+        return await self._all(principal, environment, which, shown, bound, "discard", DiscardEntry)
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
         """Count the deliveries that a filter selects. Raises Refusal 503 if the count takes too long."""
@@ -175,7 +175,7 @@ class DeadLetterCommands:
 
     async def _all(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         which: DeliveryFilter,
         shown: Mapping[str, Any],
@@ -185,7 +185,7 @@ class DeadLetterCommands:
     ) -> Bulk:
         counted = _CHANGES[verb]
         changes = {"filter": {"from": None, "to": dict(shown)}, counted: {"from": 0, "to": 0}}
-        audit = self._writer.entry(actor, f"dlq.{verb}", "*", changes)
+        audit = self._writer.entry(principal, f"dlq.{verb}", "*", changes)
 
         async def chunk(dead: Sequence[Dead], before: int) -> tuple[int, list[Dead]]:
             entry = make(self._store, environment, dead, ChunkAudit(audit, counted, before))

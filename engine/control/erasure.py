@@ -69,7 +69,7 @@ class ErasureCommands:
         self._dead_letters = dead_letters
         self._writer = writer
 
-    async def erase(self, actor: Principal, environment: int, event: str) -> EventDetail:
+    async def erase(self, principal: Principal, environment: int, event: str) -> EventDetail:
         """Erase an event's content and return the event.
 
         Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and
@@ -77,7 +77,7 @@ class ErasureCommands:
         """
         found = await self._required(environment, event)
         audit = self._writer.entry(
-            actor, "event.erase", event, {"payload": {"from": "PRESENT", "to": "ERASED"}}
+            principal, "event.erase", event, {"payload": {"from": "PRESENT", "to": "ERASED"}}
         )
         until = trio.current_time() + PATIENCE_S
         while found.entry.erased_at_ms is None:
@@ -86,7 +86,9 @@ class ErasureCommands:
             dead = [each.id for each in entries if each.dlq_status is DlqStatus.IN_DLQ]
             if dead:
                 which = DeliveryFilter(ids=tuple(dead), dlq_statuses=(DlqStatus.IN_DLQ,))
-                await self._dead_letters.discard_all(actor, environment, which, {"eventId": event})
+                await self._dead_letters.discard_all(
+                    principal, environment, which, {"eventId": event}
+                )
             elif not waiting:
                 await written(self._store.erase(environment, event, self._writer.now_ms(), audit))
                 found = await self._required(environment, event)
@@ -163,14 +165,14 @@ class CustomerErasures:
         self._writer = writer
         self._wake = Wake()
 
-    async def request(self, actor: Principal, environment: int, customer: str) -> None:
+    async def request(self, principal: Principal, environment: int, customer: str) -> None:
         """Request the erasure of all events that were accepted for a customer so far. The customer's
         destinations are archived, too. Raises Refusal 404."""
         account = await self._rows.account(environment, customer)
         if account is None:
             raise Refusal("not_found", "no such customer")
         changes = {"contents": {"from": "PRESENT", "to": "ERASED"}}
-        entry = self._writer.entry(actor, "customer.erase", account, changes)
+        entry = self._writer.entry(principal, "customer.erase", account, changes)
         request = Erasing(
             environment, account, customer, self._writer.new_id(), "", self._writer.now_ms()
         )
@@ -197,20 +199,20 @@ class CustomerErasures:
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True
-        actor = Principal(
+        principal = Principal(
             kind="SYSTEM",
             id="customer-erasure",
             workspace=environment.workspace,
             environment=request.environment,
         )
-        await self._archive(actor, request)
+        await self._archive(principal, request)
         while True:
             began = trio.current_time()
             found = await self._rows.events(request)
             count = found.erased
             for first in range(0, len(found.ids), AT_ONCE):
                 some = found.ids[first : first + AT_ONCE]
-                done, whole = await self._erase(actor, request.environment, some)
+                done, whole = await self._erase(principal, request.environment, some)
                 count += done
                 if not whole:
                     return False  # the next look begins at the same cursor
@@ -222,25 +224,25 @@ class CustomerErasures:
             request = structs.replace(request, cursor=found.through)
             await trio.sleep(REST * (trio.current_time() - began))
 
-    async def _archive(self, actor: Principal, request: Erasing) -> None:
+    async def _archive(self, principal: Principal, request: Erasing) -> None:
         while True:
             page = await self._pages.page(
                 request.environment, _OPEN, request.account, None, ARCHIVED
             )
             for each in page:
-                await self._destinations.archive(actor, request.environment, each.id)
+                await self._destinations.archive(principal, request.environment, each.id)
             if len(page) < ARCHIVED:
                 return
 
     async def _erase(
-        self, actor: Principal, environment: int, events: Sequence[str]
+        self, principal: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
         """Return how many were erased, and whether none is left."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):
             try:
-                await self._erasure.erase(actor, environment, event)
+                await self._erasure.erase(principal, environment, event)
             except Refusal as refusal:
                 if refusal.code != "not_found":  # retention hides it, and removes it anyway
                     return done, False

@@ -58,7 +58,9 @@ class Inference:
         self._schemas = schemas
         self._turns = FairSemaphore(AT_ONCE, EACH)
 
-    async def infer(self, actor: Principal, environment: int, draft: InferenceDraft) -> Inferred:
+    async def infer(
+        self, principal: Principal, environment: int, draft: InferenceDraft
+    ) -> Inferred:
         """Return the schema of a type's newest events. Raises Refusal 404 where there are none."""
         async with self._turns.held(environment):
             payloads = await self._sample(environment, draft)
@@ -75,7 +77,7 @@ class Inference:
             proposal = await self._schemas.judging.done(environment, propose)
         created = None
         if draft.create:
-            created = await self._schemas.create(actor, environment, proposal)
+            created = await self._schemas.create(principal, environment, proposal)
         schema = proposal.schema_
         assert isinstance(schema, dict)
         return Inferred(len(payloads), schema, list(islice(sight.conflicts(), CONFLICTS)), created)

@@ -77,14 +77,14 @@ class KeyCommands:
         self._plans = plans
 
     async def create_workspace(
-        self, name: str, plan: str = "scale", *, actor: ActorKindName = "CLI"
+        self, name: str, plan: str = "scale", *, kind: ActorKindName = "CLI"
     ) -> Tenant:
         """Add a workspace with its three environments. Raises Refusal 400, or 409 for a taken name."""
         _check_name(name)
         if plan not in self._plans:
             raise invalid("plan", f"must be one of {', '.join(self._plans)}")
         workspace = WorkspaceModel(self._writer.new_id(), name, plan)
-        by = Principal(kind=actor, id=actor.lower(), workspace=workspace.id)
+        by = Principal(kind=kind, id=kind.lower(), workspace=workspace.id)
         changes = differences({}, {"name": name, "plan": plan})
         entry = self._writer.entry(by, "workspace.create", workspace.id, changes)
         tenant = await self._tenants.create(workspace, entry)
@@ -119,7 +119,7 @@ class KeyCommands:
             raise Refusal("not_found", f"no workspace named {name!r}")
         return tenant
 
-    async def ensure_workspace(self, name: str | None, *, actor: ActorKindName = "CLI") -> Tenant:
+    async def ensure_workspace(self, name: str | None, *, kind: ActorKindName = "CLI") -> Tenant:
         """Return the workspace of that name, by default the oldest. Create it if there is none."""
         if name is None:
             everything = await self._tenants.all()
@@ -130,7 +130,7 @@ class KeyCommands:
         if known is not None:
             return known
         try:
-            return await self.create_workspace(name, actor=actor)
+            return await self.create_workspace(name, kind=kind)
         except Refusal as refusal:
             if refusal.code != "conflict":
                 raise
@@ -147,11 +147,11 @@ class KeyCommands:
         environment: Environment | None,
         name: str,
         *,
-        actor: Principal | None = None,
+        principal: Principal | None = None,
     ) -> NewKey:
         """Add a key of one environment, or an MCP key if `environment` is None. Raises Refusal 400."""
         place = next((e for e in tenant.environments if e.name is environment), None)
-        return await self.create_in(tenant.workspace.id, scope, place, name, actor=actor)
+        return await self.create_in(tenant.workspace.id, scope, place, name, principal=principal)
 
     async def create_in(
         self,
@@ -160,7 +160,7 @@ class KeyCommands:
         environment: EnvironmentModel | None,
         name: str,
         *,
-        actor: Principal | None = None,
+        principal: Principal | None = None,
     ) -> NewKey:
         """Add a key as `create` does, to a workspace that is given by its id."""
         _check_name(name)
@@ -179,7 +179,7 @@ class KeyCommands:
             version=1,
             secrets=(kept,),
         )
-        entry = self._entry(actor, "create", key, differences({}, key_document(key)))
+        entry = self._entry(principal, "create", key, differences({}, key_document(key)))
         if not await written(self._keys.create(key, MAX_KEYS, entry)):
             raise Refusal(
                 "invalid_request", f"an environment has at most {MAX_KEYS} keys: revoke one first"
@@ -208,7 +208,7 @@ class KeyCommands:
         )
 
     async def rotate(
-        self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
+        self, key_id: str, *, principal: Principal | None = None, reach: Reach | None = None
     ) -> NewKey:
         """Give a key a new secret; the present secret stays valid for 24 hours.
 
@@ -219,7 +219,7 @@ class KeyCommands:
             key = await self._present(key_id, reach)
             following, secret = self._rotated(key)
             changes = differences(key_document(key), key_document(following))
-            entry = self._entry(actor, "rotate", key, changes, key.secrets[0].fingerprint)
+            entry = self._entry(principal, "rotate", key, changes, key.secrets[0].fingerprint)
             kept, retired = following.secrets[:2]
             ends_at_ms = retired.expires_at_ms or kept.created_at_ms
             if not await written(self._keys.rotate(key, kept, ends_at_ms, entry)):
@@ -231,14 +231,14 @@ class KeyCommands:
         return await self._writer.attempts("the key", attempt)
 
     async def revoke(
-        self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
+        self, key_id: str, *, principal: Principal | None = None, reach: Reach | None = None
     ) -> None:
         """End a key with all its secrets. Raises Refusal 404 where it is unknown or revoked already."""
 
         async def attempt() -> bool | None:
             key = await self._present(key_id, reach)
             changes = differences(key_document(key), {})
-            entry = self._entry(actor, "revoke", key, changes, key.secrets[0].fingerprint)
+            entry = self._entry(principal, "revoke", key, changes, key.secrets[0].fingerprint)
             now_ms = self._writer.now_ms()
             if not await written(self._keys.revoke(key, now_ms, entry)):
                 return None
@@ -254,7 +254,7 @@ class KeyCommands:
         if await self._tenants.all():
             return []
         try:
-            tenant = await self.create_workspace(FIRST_WORKSPACE, "scale", actor="SYSTEM")
+            tenant = await self.create_workspace(FIRST_WORKSPACE, "scale", kind="SYSTEM")
         except Refusal as refusal:
             if refusal.code != "conflict":
                 raise
@@ -268,7 +268,11 @@ class KeyCommands:
         )
         return [
             await self.create(
-                tenant, scope, Environment.DEVELOPMENT, f"first {scope.name.lower()} key", actor=by
+                tenant,
+                scope,
+                Environment.DEVELOPMENT,
+                f"first {scope.name.lower()} key",
+                principal=by,
             )
             for scope in scopes
         ]
@@ -286,13 +290,13 @@ class KeyCommands:
 
     def _entry(
         self,
-        actor: Principal | None,
+        principal: Principal | None,
         action: str,
         key: KeyRecord,
         changes: Mapping[str, Any],
         previous: str | None = None,
     ) -> AuditEntry:
-        by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
+        by = principal or Principal(kind="CLI", id="cli", workspace=key.workspace)
         by = msgspec.structs.replace(by, environment=key.environment)
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 

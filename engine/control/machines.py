@@ -42,18 +42,18 @@ class MachineCommands:
         self._trail = trail
         self._writer = writer
 
-    async def drain(self, actor: Principal, machine: str) -> None:
+    async def drain(self, principal: Principal, machine: str) -> None:
         """Let other machines take over all parts of the database that a machine works for. Without
         another machine, it keeps its parts. Raises Refusal 404 if the machine has no live node."""
         self._require_live(machine)
         if await written(self._drained.drain(machine)):
-            await self._note(actor, machine, drained=True)
+            await self._note(principal, machine, drained=True)
 
-    async def undrain(self, actor: Principal, machine: str) -> None:
+    async def undrain(self, principal: Principal, machine: str) -> None:
         """Let a machine get its share of the parts again. Raises Refusal 404 if the machine is not
         drained and has no live node."""
         if await written(self._drained.undrain(machine)):
-            await self._note(actor, machine, drained=False)
+            await self._note(principal, machine, drained=False)
         else:
             self._require_live(machine)
 
@@ -61,7 +61,7 @@ class MachineCommands:
         if all(row.machine != machine for row in self._nodes.live_rows()):
             raise Refusal("not_found", "no machine of this name")
 
-    async def _note(self, actor: Principal, machine: str, *, drained: bool) -> None:
+    async def _note(self, principal: Principal, machine: str, *, drained: bool) -> None:
         action = "machine.drain" if drained else "machine.undrain"
         changes = {"drained": {"from": not drained, "to": drained}}
-        await written(self._trail.write(self._writer.entry(actor, action, machine, changes)))
+        await written(self._trail.write(self._writer.entry(principal, action, machine, changes)))

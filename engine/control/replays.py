@@ -24,7 +24,7 @@ from engine.model.identity import created_at_ms
 from engine.model.read_models import SessionCustomer
 from engine.plans.plans import Visibility
 from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
-from engine.replay.ports import JobStore, Named
+from engine.replay.ports import JobStore, NamedDelivery
 from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; they take turns, so more would only be slower
@@ -61,7 +61,11 @@ class ReplayCommands:
         self._visibility = visibility
 
     async def create(
-        self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
+        self,
+        principal: Principal,
+        environment: int,
+        draft: ReplayDraft,
+        own: SessionCustomer | None,
     ) -> ReplayJob:
         """Add a job. `own` is the customer of the session that asks, which cannot select other customers'
         deliveries.
@@ -72,7 +76,7 @@ class ReplayCommands:
         """
 
         return await self._create(
-            actor,
+            principal,
             environment,
             draft,
             own,
@@ -83,18 +87,18 @@ class ReplayCommands:
 
     async def order(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         draft: OrderDraft,
         own: SessionCustomer | None,
         kind: JobKind,
     ) -> ReplayJob:
         """Add a job that cancels or retries waiting deliveries of a destination; see `create`."""
-        return await self._create(actor, environment, draft, own, kind, None)
+        return await self._create(principal, environment, draft, own, kind, None)
 
     async def _create(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         draft: ReplayDraft | OrderDraft,
         own: SessionCustomer | None,
@@ -122,7 +126,7 @@ class ReplayCommands:
                 mode=mode,
             )
             changes = differences({}, selection_document(job))
-            entry = self._writer.entry(actor, "replay_job.create", job.id, changes)
+            entry = self._writer.entry(principal, "replay_job.create", job.id, changes)
             floor_ms = self._visibility.floor_ms(environment)
             if not await written(self._store.create(job, MAX_UNFINISHED, entry, floor_ms)):
                 raise Refusal(
@@ -137,7 +141,7 @@ class ReplayCommands:
 
     async def pace(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         identifier: str,
         patch: Mapping[str, Any],
@@ -161,7 +165,7 @@ class ReplayCommands:
                 return job
             paced = msgspec.structs.replace(job, rate_per_second=rate)
             changes = differences(selection_document(job), selection_document(paced))
-            entry = self._writer.entry(actor, "replay_job.update", identifier, changes)
+            entry = self._writer.entry(principal, "replay_job.update", identifier, changes)
             if not await written(self._store.pace(job, rate, entry)):
                 return None
             self._runner.nudge()
@@ -172,7 +176,7 @@ class ReplayCommands:
         )
 
     async def cancel(
-        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+        self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
         """Cancel a job: nothing more is enqueued, and the runner withdraws the replays that wait. Raises
         Refusal 404, and 400 for a job that has ended."""
@@ -181,7 +185,7 @@ class ReplayCommands:
             job = await self.get(environment, identifier, own)
             if job.status in UNFINISHED:
                 changes = {"status": {"from": job.status.name, "to": "CANCELLED"}}
-                entry = self._writer.entry(actor, "replay_job.cancel", identifier, changes)
+                entry = self._writer.entry(principal, "replay_job.cancel", identifier, changes)
                 at_ms = self._writer.now_ms()
                 done = await written(self._store.cancel(environment, identifier, at_ms, entry))
                 job = await self.get(environment, identifier, own)
@@ -259,7 +263,9 @@ class ReplayCommands:
         return msgspec.structs.replace(selection, account=account)
 
 
-def _check_named(selection: ReplaySelection, named: list[Named], account: str | None) -> None:
+def _check_named(
+    selection: ReplaySelection, named: list[NamedDelivery], account: str | None
+) -> None:
     present = {each.id: each for each in named}
     for place, identifier in enumerate(selection.deliveries or ()):
         path = f"deliveryIds[{place}]"

@@ -20,7 +20,7 @@ from engine.model.identity import created_at_ms
 from engine.model.quotas import Quota
 from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
-from engine.runtime.sideline import Sideline
+from engine.runtime.slice_executor import SliceExecutor
 
 # Each of the next two limits applies to the rules for one customer's destinations in an environment, and
 # likewise to the rules for all destinations without a customer together.
@@ -56,9 +56,9 @@ class RuleCommands:
         self._writer = writer
         self._plans = plans
         self._quotas = quotas
-        self._comparing = Sideline()
+        self._comparing = SliceExecutor()
 
-    async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
+    async def create(self, principal: Principal, environment: int, draft: RuleDraft) -> RuleModel:
         """Add a rule.
 
         Raises Refusal 404 or 409 for its destination, 402 where the plan or the customer's quota has no
@@ -69,12 +69,12 @@ class RuleCommands:
         now_ms = created_at_ms(identifier)
         rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
         changes = differences({}, rule_document(rule))
-        entry = self._writer.entry(actor, "routing_rule.create", identifier, changes)
+        entry = self._writer.entry(principal, "routing_rule.create", identifier, changes)
         plan = self._plans.of_environment(environment)
 
         async def attempt() -> RuleModel | None:
-            account = await self._account(actor, environment, draft.destination_id)
-            own = await self._quotas.tally(actor, environment, Quota.RULES)
+            account = await self._account(principal, environment, draft.destination_id)
+            own = await self._quotas.tally(principal, environment, Quota.RULES)
             tally = await self._tally(rule, None, account)
             write = partial(self._store.create, rule, plan.rules, entry, tally, own)
             if await self._write(rule, write):
@@ -90,7 +90,7 @@ class RuleCommands:
 
     async def update(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         identifier: str,
         patch: Mapping[str, Any],
@@ -100,23 +100,23 @@ class RuleCommands:
         def change(present: RuleModel) -> RuleDraft:
             return read(RuleDraft, merged(rule_document(present), patch))
 
-        return await self._change(actor, environment, identifier, "update", change)
+        return await self._change(principal, environment, identifier, "update", change)
 
-    async def enable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
+    async def enable(self, principal: Principal, environment: int, identifier: str) -> RuleModel:
         """Route by this rule."""
-        return await self._switch(actor, environment, identifier, enabled=True)
+        return await self._switch(principal, environment, identifier, enabled=True)
 
-    async def disable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
+    async def disable(self, principal: Principal, environment: int, identifier: str) -> RuleModel:
         """Stop routing by this rule until it is enabled."""
-        return await self._switch(actor, environment, identifier, enabled=False)
+        return await self._switch(principal, environment, identifier, enabled=False)
 
-    async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
+    async def remove(self, principal: Principal, environment: int, identifier: str) -> None:
         """Remove a rule. Raises Refusal 404 when there is none."""
 
         async def attempt() -> bool | None:
-            present = await self._get(actor, environment, identifier)
+            present = await self._get(principal, environment, identifier)
             changes = differences(rule_document(present), {})
-            entry = self._writer.entry(actor, "routing_rule.delete", identifier, changes)
+            entry = self._writer.entry(principal, "routing_rule.delete", identifier, changes)
             if not await written(self._store.remove(present, entry)):
                 return None
             self._writer.projection.rule_removed(identifier)
@@ -124,7 +124,7 @@ class RuleCommands:
 
         await self._writer.command(_RULES, attempt)
 
-    async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
+    async def remove_all_of(self, principal: Principal, environment: int, destination: str) -> None:
         """Remove the rules of an archived destination, a few at a time between other commands."""
 
         async def work() -> bool:
@@ -133,7 +133,7 @@ class RuleCommands:
                 return False
             entries = [
                 self._writer.entry(
-                    actor, "routing_rule.delete", rule.id, differences(rule_document(rule), {})
+                    principal, "routing_rule.delete", rule.id, differences(rule_document(rule), {})
                 )
                 for rule in rules
             ]
@@ -148,7 +148,7 @@ class RuleCommands:
 
     async def _switch(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         identifier: str,
         *,
@@ -158,22 +158,22 @@ class RuleCommands:
             return read(RuleDraft, {**rule_document(present), "enabled": enabled})
 
         action = "enable" if enabled else "disable"
-        return await self._change(actor, environment, identifier, action, change)
+        return await self._change(principal, environment, identifier, action, change)
 
     async def _change(
         self,
-        actor: Principal,
+        principal: Principal,
         environment: int,
         identifier: str,
         action: str,
         change: Callable[[RuleModel], RuleDraft],
     ) -> RuleModel:
         async def attempt() -> RuleModel | None:
-            present = await self._get(actor, environment, identifier)
+            present = await self._get(principal, environment, identifier)
             draft = change(present)
             if draft.event_types != list(present.event_types):  # older rules can be larger
                 _check_size(draft.event_types)
-            account = await self._account(actor, environment, draft.destination_id)
+            account = await self._account(principal, environment, draft.destination_id)
             same = _drafted(draft, identifier, environment, present.version, present.updated_at_ms)
             if same == present:
                 return present
@@ -183,7 +183,7 @@ class RuleCommands:
                 updated_at_ms=self._writer.next_ms(present.updated_at_ms),
             )
             changes = differences(rule_document(present), rule_document(rule))
-            entry = self._writer.entry(actor, f"routing_rule.{action}", identifier, changes)
+            entry = self._writer.entry(principal, f"routing_rule.{action}", identifier, changes)
             tally = await self._tally(rule, present, account)
             done = await self._write(rule, partial(self._store.replace, rule, entry, tally))
             return rule if done else None
@@ -237,19 +237,19 @@ class RuleCommands:
             )
         return known.tally
 
-    async def _get(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
+    async def _get(self, principal: Principal, environment: int, identifier: str) -> RuleModel:
         rule = await self._store.get(environment, identifier)
-        if rule is not None and actor.customer is not None:
+        if rule is not None and principal.customer is not None:
             destination = await self._destinations.get(environment, rule.destination)
-            if destination is None or not actor.sees(destination.customer_account):
+            if destination is None or not principal.sees(destination.customer_account):
                 rule = None
         if rule is None:
             raise Refusal("not_found", "no such routing rule")
         return rule
 
-    async def _account(self, actor: Principal, environment: int, identifier: str) -> str | None:
+    async def _account(self, principal: Principal, environment: int, identifier: str) -> str | None:
         destination = await destination_of(
-            self._destinations, actor, environment, identifier, field="destinationId"
+            self._destinations, principal, environment, identifier, field="destinationId"
         )
         refuse_archived(destination, field="destinationId")
         return destination.customer_account

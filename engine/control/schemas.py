@@ -16,7 +16,7 @@ from engine.ingest.event_json import check_type
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.runtime.sideline import Sideline
+from engine.runtime.slice_executor import SliceExecutor
 from engine.runtime.slices import no_pause
 from engine.schemas.compiled import SCHEMA_BYTES, judged
 from engine.schemas.records import (
@@ -108,9 +108,11 @@ class SchemaCommands:
     def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
         self._writer = writer
-        self.judging = Sideline()
+        self.judging = SliceExecutor()
 
-    async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
+    async def create(
+        self, principal: Principal, environment: int, draft: SchemaDraft
+    ) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
         # Judge the draft before the command begins: commands run one at a time, and this takes long.
         good = await self.judging.done(environment, partial(judge, draft))
@@ -133,7 +135,7 @@ class SchemaCommands:
             changes = differences(
                 {}, {"eventType": draft.event_type, "description": draft.description}
             )
-            entry = self._writer.entry(actor, "schema.create", identifier, changes)
+            entry = self._writer.entry(principal, "schema.create", identifier, changes)
             if not await written(self._store.create(schema, BOUNDS, entry)):
                 raise invalid(
                     "eventType",
@@ -144,7 +146,9 @@ class SchemaCommands:
 
         return await self._writer.commands.run(command)
 
-    async def activate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
+    async def activate(
+        self, principal: Principal, environment: int, identifier: str
+    ) -> SchemaRecord:
         """Check events of the type against this version from now on. Raises Refusal 404 or 409."""
 
         async def attempt() -> SchemaRecord | None:
@@ -158,7 +162,7 @@ class SchemaCommands:
                 "status": {"from": present.status.name, "to": SchemaStatus.ACTIVE.name},
                 "active": {"from": former, "to": identifier},
             }
-            entry = self._writer.entry(actor, "schema.activate", identifier, changes)
+            entry = self._writer.entry(principal, "schema.activate", identifier, changes)
             at_ms = created_at_ms(entry.id)
             if not await written(self._store.activate(present, former, at_ms, entry)):
                 return None
@@ -166,13 +170,15 @@ class SchemaCommands:
 
         return await self._writer.command("the event type's schemas", attempt)
 
-    async def deprecate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
+    async def deprecate(
+        self, principal: Principal, environment: int, identifier: str
+    ) -> SchemaRecord:
         """Stop checking events of the type. Raises Refusal 404 or 409."""
 
         async def command() -> SchemaRecord:
             present = await self._get(environment, identifier)
             changes = {"status": {"from": present.status.name, "to": SchemaStatus.DEPRECATED.name}}
-            entry = self._writer.entry(actor, "schema.deprecate", identifier, changes)
+            entry = self._writer.entry(principal, "schema.deprecate", identifier, changes)
             if present.status is not SchemaStatus.ACTIVE or not await written(
                 self._store.deprecate(present, entry)
             ):

@@ -106,7 +106,7 @@ class SessionCommands:
         self._writer = writer
 
     async def create(
-        self, actor: Principal, environment: int, external_id: str, ttl_s: int
+        self, principal: Principal, environment: int, external_id: str, ttl_s: int
     ) -> NewSession:
         """Open a session for a customer, and create the customer's account if it is new. Raises Refusal
         400."""
@@ -122,7 +122,7 @@ class SessionCommands:
             account = await self._accounts.open_account(
                 environment, external_id, self._writer.new_id()
             )
-            entry = self._writer.entry(actor, "embed_session.create", account, changes)
+            entry = self._writer.entry(principal, "embed_session.create", account, changes)
             await written(self._accounts.record(environment, account, entry))
             return account
 

@@ -79,7 +79,7 @@ class TransformCommands:
         self._quotas = quotas
 
     async def create(
-        self, actor: Principal, environment: int, draft: TransformDraft
+        self, principal: Principal, environment: int, draft: TransformDraft
     ) -> TransformScript:
         """Add the next version of a destination's script, as a draft.
 
@@ -87,38 +87,38 @@ class TransformCommands:
         destination, 402 if plan or quota allow no further script, 409 if the destination is archived.
         """
         _check_size(draft.source)
-        account = None if actor.customer is None else actor.customer.account
-        complaint = await self._scripts.check(actor.workspace, draft.source, account)
+        account = None if principal.customer is None else principal.customer.account
+        complaint = await self._scripts.check(principal.workspace, draft.source, account)
         if complaint is not None:
             raise invalid("source", complaint)
 
         async def command() -> TransformScript:
             identifier = self._writer.new_id()
-            destination = await self._destination(actor, environment, draft.destination_id)
+            destination = await self._destination(principal, environment, draft.destination_id)
             plan = self._plans.of_environment(environment)
             script = _drafted(identifier, destination, draft.source, draft.name)
             # The audit entry omits the source, because a version never changes.
             changes = differences({}, {"destinationId": destination.id, "name": draft.name})
-            entry = self._writer.entry(actor, "transform_script.create", identifier, changes)
-            most, workspace = plan.transforms, actor.workspace
+            entry = self._writer.entry(principal, "transform_script.create", identifier, changes)
+            most, workspace = plan.transforms, principal.workspace
 
             async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
                 # Each attempt to write checks destination and account, because another process can
                 # change them.
-                refuse_archived(await self._destination(actor, environment, destination.id))
-                own = await self._quotas.tally(actor, environment, Quota.TRANSFORMS)
+                refuse_archived(await self._destination(principal, environment, destination.id))
+                own = await self._quotas.tally(principal, environment, Quota.TRANSFORMS)
                 if not await written(self._store.create(script, workspace, most, entry, own)):
                     return None
-                return await self._get(actor, environment, identifier)
+                return await self._get(principal, environment, identifier)
 
             return await self._writer.attempts(_SCRIPTS, attempt)
 
         return await self._writer.commands.run(command)
 
     async def unkept(
-        self, actor: Principal, environment: int, draft: TransformPreviewDraft
+        self, principal: Principal, environment: int, draft: TransformPreviewDraft
     ) -> TransformScript:
         """Return a script for a trial run. It is not stored, and has no version.
 
@@ -126,19 +126,21 @@ class TransformCommands:
         has no scripts, 409 where the destination is archived.
         """
         _check_size(draft.source)
-        destination = await self._destination(actor, environment, draft.destination_id)
+        destination = await self._destination(principal, environment, draft.destination_id)
         plan = self._plans.of_environment(environment)
         if plan.transforms == 0:
             raise _plan_ends(plan)
         refuse_archived(destination)
         return _drafted(destination.id, destination, draft.source)
 
-    async def publish(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
+    async def publish(
+        self, principal: Principal, environment: int, identifier: str
+    ) -> TransformScript:
         """Make a version the live one. Raises Refusal 404, 402 or 409 (archived)."""
 
         async def attempt() -> TransformScript | None:
-            script = await self._get(actor, environment, identifier)
-            present = await self._destination(actor, environment, script.destination)
+            script = await self._get(principal, environment, identifier)
+            present = await self._destination(principal, environment, script.destination)
             plan = self._plans.of_environment(environment)
             if plan.transforms == 0:
                 raise _plan_ends(plan)
@@ -149,61 +151,63 @@ class TransformCommands:
             at_ms = self._writer.now_ms()
             following = self._following(present, live)
             changes = _changes(present.transform, live)
-            entry = self._writer.entry(actor, "transform_script.publish", identifier, changes)
+            entry = self._writer.entry(principal, "transform_script.publish", identifier, changes)
             if not await written(self._destinations.publish(following, entry, at_ms)):
                 return None
             self._writer.projection.destination(following)
-            return await self._get(actor, environment, identifier)
+            return await self._get(principal, environment, identifier)
 
         return await self._writer.command(_SCRIPTS, attempt)
 
     async def unpublish(
-        self, actor: Principal, environment: int, identifier: str
+        self, principal: Principal, environment: int, identifier: str
     ) -> TransformScript:
         """Leave the destination without a script. Raises Refusal 404 or 409 (archived, or not live)."""
 
         async def attempt() -> TransformScript | None:
-            script = await self._get(actor, environment, identifier)
-            present = await self._destination(actor, environment, script.destination)
+            script = await self._get(principal, environment, identifier)
+            present = await self._destination(principal, environment, script.destination)
             refuse_archived(present)
             if present.transform is None or present.transform.id != script.id:
                 raise Refusal("conflict", "the version is not published")
             following = self._following(present, None)
             changes = _changes(present.transform, None)
-            entry = self._writer.entry(actor, "transform_script.unpublish", identifier, changes)
+            entry = self._writer.entry(principal, "transform_script.unpublish", identifier, changes)
             if not await written(self._destinations.replace(following, entry)):
                 return None
             self._writer.projection.destination(following)
-            return await self._get(actor, environment, identifier)
+            return await self._get(principal, environment, identifier)
 
         return await self._writer.command(_SCRIPTS, attempt)
 
-    async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
+    async def remove(self, principal: Principal, environment: int, identifier: str) -> None:
         """Remove a version that is not live. Raises Refusal 404 or 409 (archived, or live)."""
 
         async def attempt() -> bool | None:
-            script = await self._get(actor, environment, identifier)
-            refuse_archived(await self._destination(actor, environment, script.destination))
+            script = await self._get(principal, environment, identifier)
+            refuse_archived(await self._destination(principal, environment, script.destination))
             if script.status is TransformStatus.PUBLISHED:
                 raise Refusal("conflict", "the version is published: publish another one first")
             before = {"destinationId": script.destination, "name": script.name}
             changes = differences({**before, "version": script.version}, {})
-            entry = self._writer.entry(actor, "transform_script.delete", identifier, changes)
+            entry = self._writer.entry(principal, "transform_script.delete", identifier, changes)
             return True if await written(self._store.remove(script, entry)) else None
 
         await self._writer.command(_SCRIPTS, attempt)
 
-    async def _get(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
+    async def _get(
+        self, principal: Principal, environment: int, identifier: str
+    ) -> TransformScript:
         script = await self._store.get(environment, identifier)
-        if script is None or not actor.sees(script.customer_account):
+        if script is None or not principal.sees(script.customer_account):
             raise Refusal("not_found", "no such transform script")
         return script
 
     async def _destination(
-        self, actor: Principal, environment: int, identifier: str
+        self, principal: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
         return await destination_of(
-            self._destinations, actor, environment, identifier, field="destinationId"
+            self._destinations, principal, environment, identifier, field="destinationId"
         )
 
     def _following(

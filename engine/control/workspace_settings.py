@@ -227,9 +227,9 @@ class SettingsCommands:
         self._store = store
         self._writer = writer
 
-    async def update(self, actor: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
+    async def update(self, principal: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
         """Apply a merge patch; return the resulting version. Raises Refusal 400."""
-        workspace = actor.workspace
+        workspace = principal.workspace
 
         async def attempt() -> WorkspaceSettings | None:
             present = await self._store.get(workspace)
@@ -237,7 +237,7 @@ class SettingsCommands:
             if following is present:
                 return present
             shown = differences(settings_document(present), settings_document(following))
-            entry = self._writer.entry(actor, "workspace.update", workspace, shown)
+            entry = self._writer.entry(principal, "workspace.update", workspace, shown)
             if not await written(self._store.replace(following, entry)):
                 return None
             self._writer.projection.settings(following)

@@ -44,13 +44,13 @@ class ConfigurationWriter:
 
     def entry(
         self,
-        actor: Principal,
+        principal: Principal,
         action: str,
         object_id: str,
         changes: Mapping[str, Any] | None = None,
         previous_fingerprint: str | None = None,
     ) -> AuditEntry:
-        return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
+        return self._auditor.entry(principal, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
         """Wait for the lock of the commands, then return the result of `attempts`."""
@@ -77,16 +77,16 @@ def writer_without_models(identity: Identity, now: Callable[[], float]) -> Confi
 
 async def destination_of(
     store: DestinationStore,
-    actor: Principal,
+    principal: Principal,
     environment: int,
     identifier: str,
     *,
     field: str | None = None,
 ) -> DestinationRecord:
-    """Return a destination that `actor` can see. Raises Refusal 404, whose text begins with `field`: the
-    name of the request's field that has the destination's id."""
+    """Return a destination that `principal` can see. Raises Refusal 404, whose text begins with `field`:
+    the name of the request's field that has the destination's id."""
     found = await store.get(environment, identifier)
-    if found is None or not actor.sees(found.customer_account):
+    if found is None or not principal.sees(found.customer_account):
         raise Refusal("not_found", _of(field, "no such destination"))
     return found
 

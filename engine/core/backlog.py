@@ -315,13 +315,13 @@ class Backlog:
         if self.lanes is not None:
             self.lanes.promote(now)
 
-    def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
+    def wake_at(self, now: float, opens_at: float | None) -> float | None:
         """Return when the next read or retry is due, or sending is allowed again. None: never."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
-        if gates_open_at is not None and (wake is None or gates_open_at < wake):
-            wake = gates_open_at
+        if opens_at is not None and (wake is None or opens_at < wake):
+            wake = opens_at
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:

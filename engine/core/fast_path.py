@@ -36,8 +36,8 @@ class FastPath:
         """Return True if `deliveries`, just committed, are a single delivery that `begin` can take."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
-        alone = self.open and len(deliveries) == 1 and not self._in_flight
-        return alone and fresh and self._backlog.window.passes(delivery)
+        lone = self.open and len(deliveries) == 1 and not self._in_flight
+        return lone and fresh and self._backlog.window.passes(delivery)
 
     def begin(self, delivery: Delivery, now: float) -> None:
         self._counters.arrived(1, now)

@@ -98,7 +98,7 @@ class Depot:
 
     async def _put(self, kept: Kept, path: Path) -> None:
         key = blob_key(*kept.key)
-        async with self._alone(kept.key):
+        async with self._locked(kept.key):
             # The mark comes before the blob: after a crash it must name the blob.
             await self._suspects.suspect(*kept.key)
             try:
@@ -157,7 +157,7 @@ class Depot:
 
     async def _settle(self, key: Key) -> bool:
         """Return True if the blob was removed."""
-        async with self._alone(key):
+        async with self._locked(key):
             if key in self._held:  # its release settles the mark
                 return False
             found = await self._suspects.inquire(*key)
@@ -169,7 +169,7 @@ class Depot:
             return not found.named
 
     @asynccontextmanager
-    async def _alone(self, key: Key) -> AsyncIterator[None]:
+    async def _locked(self, key: Key) -> AsyncIterator[None]:
         lock, users = self._locks.get(key, (trio.Lock(), 0))
         self._locks[key] = (lock, users + 1)
         try:

@@ -61,7 +61,7 @@ class BlobStore(Protocol):
         """Remove a key, if it exists."""
 
 
-class Suspicion(Protocol):
+class SuspectState(Protocol):
     """The state of a marked hash."""
 
     @property
@@ -79,7 +79,7 @@ class SuspectStore(Protocol):
     async def suspect(self, environment: int, sha256: bytes) -> None:
         """Mark a hash."""
 
-    async def inquire(self, environment: int, sha256: bytes) -> Suspicion | None:
+    async def inquire(self, environment: int, sha256: bytes) -> SuspectState | None:
         """Return the state of a hash; None if it is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:

@@ -14,6 +14,7 @@ from engine.filters.syntax import (
     NO_OVERLOAD,
     Binary,
     EvaluationError,
+    Expression,
     Field,
     FilterError,
     FunctionCall,
@@ -24,7 +25,6 @@ from engine.filters.syntax import (
     Logic,
     Macro,
     MapOf,
-    Node,
     Select,
     Ternary,
     Unary,
@@ -50,7 +50,7 @@ class FilterCompiler:
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def compile(self, node: Node) -> Evaluate:
+    def compile(self, node: Expression) -> Evaluate:
         """Return the closure of a node whose value is of a kind that JSON has. Raises FilterError."""
         if is_opaque(node):
             raise FilterError(
@@ -97,7 +97,7 @@ class FilterCompiler:
 
     # --- members
 
-    def _path(self, node: Node) -> Evaluate:
+    def _path(self, node: Expression) -> Evaluate:
         keys: list[str] = []
         while isinstance(node, Select):
             keys.insert(0, node.name)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from engine.filters.syntax import FilterError, FunctionCall, Literal, Node, children
+from engine.filters.syntax import Expression, FilterError, FunctionCall, Literal, children
 
 
 class Function(Struct, frozen=True):
@@ -39,7 +39,7 @@ FUNCTIONS = {
 }
 
 
-def check(source: str, node: Node) -> None:
+def check(source: str, node: Expression) -> None:
     """Raise FilterError for a call of an unknown function, or a call that is written wrongly."""
     for child in children(node):
         check(source, child)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.filters.scope import Facts
-from engine.filters.syntax import NO_OVERLOAD, EvaluationError, Macro, Node, children
+from engine.filters.syntax import NO_OVERLOAD, EvaluationError, Expression, Macro, children
 
 Evaluate = Callable[[Facts], Any]
 Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
@@ -25,7 +25,7 @@ def cost_of(macro: Macro) -> int:
     return 1 + sum(_nodes(body) for body in bodies)
 
 
-def _nodes(node: Node) -> int:
+def _nodes(node: Expression) -> int:
     below = (node.range,) if isinstance(node, Macro) else children(node)
     return 1 + sum(_nodes(child) for child in below)
 

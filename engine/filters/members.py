@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from engine.filters.syntax import Field, Has, Index, Literal, Node, Select, children
+from engine.filters.syntax import Expression, Field, Has, Index, Literal, Select, children
 
 MOST = 8  # members of one filter
 TEXT = 200  # characters of a value
@@ -23,7 +23,7 @@ class MemberValue(Struct, frozen=True):
     value: str | None
 
 
-def members_of(tree: Node) -> tuple[Member, ...]:
+def members_of(tree: Expression) -> tuple[Member, ...]:
     """Return at most `MOST` members that an expression names."""
     return tuple(dict.fromkeys(_members(tree)))[:MOST]
 
@@ -33,7 +33,7 @@ def values_of(members: tuple[Member, ...], fields: dict[str, Any]) -> list[Membe
     return [MemberValue(_text(member), _value(member, fields)) for member in members]
 
 
-def _members(node: Node) -> Iterator[Member]:
+def _members(node: Expression) -> Iterator[Member]:
     chain = _chain(node)
     if chain is not None:
         yield chain
@@ -42,7 +42,7 @@ def _members(node: Node) -> Iterator[Member]:
         yield from _members(child)
 
 
-def _chain(node: Node) -> Member | None:
+def _chain(node: Expression) -> Member | None:
     if isinstance(node, Field):
         return (node.name,)
     if isinstance(node, Has) and node.operand is None:

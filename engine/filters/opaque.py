@@ -17,12 +17,12 @@ from engine.filters.syntax import (
     NO_OVERLOAD,
     Binary,
     EvaluationError,
+    Expression,
     FilterError,
     FunctionCall,
     Index,
     ListOf,
     Literal,
-    Node,
     Opaque,
     Unary,
     children,
@@ -37,7 +37,7 @@ _ARITHMETIC = frozenset("+-*/%")
 _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)
 
 
-def is_opaque(node: Node) -> bool:
+def is_opaque(node: Expression) -> bool:
     """Return True if a node's value can be of a kind that JSON does not have."""
     match node:
         case Opaque():
@@ -61,12 +61,12 @@ def is_opaque(node: Node) -> bool:
 class _Writer:
     """A writer of source for the library. A subtree that is not opaque becomes a variable."""
 
-    def __init__(self, source: str, compile_: Callable[[Node], Evaluate]) -> None:
+    def __init__(self, source: str, compile_: Callable[[Expression], Evaluate]) -> None:
         self._source = source
         self._compile = compile_
         self.operands: list[Evaluate] = []
 
-    def write(self, node: Node) -> str:
+    def write(self, node: Expression) -> str:
         if not is_opaque(node):
             return self._variable(node)
         match node:
@@ -84,7 +84,7 @@ class _Writer:
                 return f"{self.write(node.operand)}[{self.write(node.key)}]"
         raise AssertionError("no such opaque node")
 
-    def root(self, node: Node) -> str:
+    def root(self, node: Expression) -> str:
         """Return the topmost node as source, never as a variable."""
         match node:
             case FunctionCall():
@@ -114,12 +114,14 @@ class _Writer:
             return f"({self.write(first)}).{node.function}({rest})"
         return f"{node.function}({', '.join(map(self.write, node.arguments))})"
 
-    def _variable(self, node: Node) -> str:
+    def _variable(self, node: Expression) -> str:
         self.operands.append(self._compile(node))
         return f"v{len(self.operands) - 1}"
 
 
-def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) -> Evaluate:
+def library_call(
+    source: str, node: Expression, compile_: Callable[[Expression], Evaluate]
+) -> Evaluate:
     """Return a closure that evaluates `node` in the library. Raises FilterError."""
     writer = _Writer(source, compile_)
     text = writer.root(node)
@@ -181,7 +183,7 @@ def _sample(operand: Evaluate) -> Evaluate:
     return sample
 
 
-def _matches(node: Node) -> bool:
+def _matches(node: Expression) -> bool:
     if isinstance(node, FunctionCall) and node.function == "matches":
         return True
     return any(_matches(child) for child in children(node))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from engine.filters.syntax import (
     Binary,
+    Expression,
     Field,
     FilterError,
     FunctionCall,
@@ -17,7 +18,6 @@ from engine.filters.syntax import (
     Logic,
     Macro,
     MapOf,
-    Node,
     Opaque,
     Select,
     Ternary,
@@ -44,7 +44,7 @@ _RESERVED = frozenset(
 )  # fmt: skip
 
 
-def parse(source: str) -> Node:
+def parse(source: str) -> Expression:
     """Return the tree of an expression. Raises FilterError."""
     return _Parser(source).whole()
 
@@ -59,7 +59,7 @@ class _Parser:
         self._macros = 0
         self._open = 0  # expressions that are being read, one within another
 
-    def whole(self) -> Node:
+    def whole(self) -> Expression:
         node = self._expression()
         if self._next.kind != "end":
             raise self._unexpected()
@@ -94,7 +94,7 @@ class _Parser:
     def _refused(self, at: int, message: str) -> FilterError:
         return FilterError(self._source, at, message)
 
-    def _depth(self, at: int, below: Sequence[Node]) -> int:
+    def _depth(self, at: int, below: Sequence[Expression]) -> int:
         depth = 1 + max((node.depth for node in below), default=0)
         if depth > DEPTH:
             raise self._refused(at, f"nested more than {DEPTH} deep")
@@ -102,7 +102,7 @@ class _Parser:
 
     # --- operators, the loosest first
 
-    def _expression(self) -> Node:
+    def _expression(self) -> Expression:
         at = self._next.position
         self._open += 1
         if self._open > DEPTH:
@@ -117,7 +117,7 @@ class _Parser:
         self._open -= 1
         return node
 
-    def _logic(self, operator: str, below: Callable[[], Node]) -> Node:
+    def _logic(self, operator: str, below: Callable[[], Expression]) -> Expression:
         at = self._next.position
         operands = [below()]
         while self._take(operator):
@@ -127,16 +127,18 @@ class _Parser:
         depth = self._depth(at, operands)
         return Logic(operator=operator, operands=tuple(operands), at=at, depth=depth)
 
-    def _relation(self) -> Node:
+    def _relation(self) -> Expression:
         return self._binary(_RELATIONS, self._sum)
 
-    def _sum(self) -> Node:
+    def _sum(self) -> Expression:
         return self._binary({"+", "-"}, self._product)
 
-    def _product(self) -> Node:
+    def _product(self) -> Expression:
         return self._binary({"*", "/", "%"}, self._unary)
 
-    def _binary(self, operators: frozenset[str] | set[str], below: Callable[[], Node]) -> Node:
+    def _binary(
+        self, operators: frozenset[str] | set[str], below: Callable[[], Expression]
+    ) -> Expression:
         node = below()
         while self._next.text in operators and self._next.kind in ("sign", "name"):
             token = self._advance()
@@ -147,7 +149,7 @@ class _Parser:
             )
         return node
 
-    def _unary(self) -> Node:
+    def _unary(self) -> Expression:
         token = self._next
         if token.kind == "sign" and token.text in "!-":
             self._advance()
@@ -165,7 +167,7 @@ class _Parser:
 
     # --- members and calls
 
-    def _members(self, node: Node) -> Node:
+    def _members(self, node: Expression) -> Expression:
         while True:
             at = self._next.position
             if self._take("."):
@@ -179,7 +181,7 @@ class _Parser:
             else:
                 return node
 
-    def _select(self, node: Node, name: str, at: int) -> Node:
+    def _select(self, node: Expression, name: str, at: int) -> Expression:
         return Select(operand=node, name=name, at=at, depth=self._depth(at, (node,)))
 
     def _identifier(self) -> str:
@@ -187,7 +189,7 @@ class _Parser:
             raise self._unexpected(", a name is expected")
         return self._advance().text
 
-    def _call(self, name: str, target: Node | None, at: int) -> Node:
+    def _call(self, name: str, target: Expression | None, at: int) -> Expression:
         if target is not None and name in MACROS:
             return self._macro(name, target, at)
         if target is None and name == "has":
@@ -200,12 +202,12 @@ class _Parser:
             function=name, arguments=tuple(arguments), method=method, at=at, depth=depth
         )
 
-    def _arguments(self) -> list[Node]:
+    def _arguments(self) -> list[Expression]:
         self._expect("(")
         return self._list(")")
 
-    def _list(self, closing: str, trailing: bool = False) -> list[Node]:
-        found: list[Node] = []
+    def _list(self, closing: str, trailing: bool = False) -> list[Expression]:
+        found: list[Expression] = []
         while not self._take(closing):
             if found:
                 self._expect(",")
@@ -214,7 +216,7 @@ class _Parser:
             found.append(self._expression())
         return found
 
-    def _has(self, at: int) -> Node:
+    def _has(self, at: int) -> Expression:
         self._expect("(")
         if self._is("event") and "event" not in self._bound:
             field = self._field(self._advance(), testing=True)
@@ -228,7 +230,7 @@ class _Parser:
             raise self._refused(at, "has() takes a field, as in has(event.payload.name)")
         return Has(operand=node.operand, name=node.name, at=at, depth=node.depth)
 
-    def _macro(self, name: str, target: Node, at: int) -> Node:
+    def _macro(self, name: str, target: Expression, at: int) -> Expression:
         self._macros += 1
         if self._macros > MACROS_MOST:
             raise self._refused(at, f"more than {MACROS_MOST} macros")
@@ -240,7 +242,7 @@ class _Parser:
         if bound in _RESERVED:
             raise self._refused(variable.position, f"{bound!r} is a reserved word")
         self._bound.append(bound)
-        bodies: list[Node] = []
+        bodies: list[Expression] = []
         while self._take(","):
             bodies.append(self._expression())
         self._bound.pop()
@@ -259,7 +261,7 @@ class _Parser:
 
     # --- literals, names, lists and maps
 
-    def _primary(self) -> Node:
+    def _primary(self) -> Expression:
         token = self._advance()
         kind, text, at = token.kind, token.text, token.position
         if kind == "string":
@@ -287,7 +289,7 @@ class _Parser:
         self._next = token
         raise self._unexpected()
 
-    def _number(self, token: Token, sign: str = "") -> Node:
+    def _number(self, token: Token, sign: str = "") -> Expression:
         text = sign + token.text
         if token.kind == "float":
             value = float(text)
@@ -299,7 +301,7 @@ class _Parser:
             raise self._refused(token.position, "more than 64 bits")
         return Literal(value=number, at=token.position)
 
-    def _named(self, token: Token) -> Node:
+    def _named(self, token: Token) -> Expression:
         text, at = token.text, token.position
         if text in ("true", "false"):
             return Literal(value=text == "true", at=at)
@@ -316,7 +318,7 @@ class _Parser:
             return Opaque(source=text, at=at)
         raise self._refused(at, f"unknown name {text!r}: a filter can only use event")
 
-    def _field(self, token: Token, testing: bool = False) -> Node:
+    def _field(self, token: Token, testing: bool = False) -> Expression:
         """`.name` or `["name"]`"""
         at = self._next.position
         name = ""
@@ -332,9 +334,9 @@ class _Parser:
             raise self._refused(at, f"unknown name: an event has {known}")
         return Field(name=name, at=token.position)
 
-    def _map(self, at: int) -> Node:
-        keys: list[Node] = []
-        values: list[Node] = []
+    def _map(self, at: int) -> Expression:
+        keys: list[Expression] = []
+        values: list[Expression] = []
         while not self._take("}"):
             if keys:
                 self._expect(",")

@@ -9,7 +9,7 @@ from engine.filters.macros import Evaluate
 from engine.filters.members import Member, members_of
 from engine.filters.parser import parse
 from engine.filters.scope import Facts
-from engine.filters.syntax import EvaluationError, Field, FilterError, Has, Node, children
+from engine.filters.syntax import EvaluationError, Expression, Field, FilterError, Has, children
 
 SOURCE_BYTES = 2048
 RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, at 100 KB each
@@ -65,7 +65,7 @@ def _compiled(source: str) -> Filter:
     )
 
 
-def _fields(node: Node) -> set[str]:
+def _fields(node: Expression) -> set[str]:
     found: set[str] = set()
     if isinstance(node, Field) or (isinstance(node, Has) and node.operand is None):
         found.add(node.name)

@@ -22,135 +22,136 @@ class EvaluationError(Exception):
 NO_OVERLOAD = "these operands do not go together"
 
 
-class Node(Struct, frozen=True, kw_only=True):
-    """Any expression. `at` is its place in the source, `depth` the nodes on its longest path down."""
+class Expression(Struct, frozen=True, kw_only=True):
+    """A node of the syntax tree. `at`: its place in the source. `depth`: the nodes on its longest path
+    down."""
 
     at: int
     depth: int = 1
     parts: ClassVar[tuple[str, ...]] = ()  # fields that hold nodes
 
 
-class Literal(Node, frozen=True):
+class Literal(Expression, frozen=True):
     """A null, bool, int, double or string."""
 
     value: bool | int | float | str | None
 
 
-class Opaque(Node, frozen=True):
+class Opaque(Expression, frozen=True):
     """A literal or type that only the library knows: `1u`, `b"x"`, `int` in `type(x) == int`."""
 
     source: str
 
 
-class Field(Node, frozen=True):
+class Field(Expression, frozen=True):
     """A field of the event: `event.payload`."""
 
     name: str
 
 
-class Variable(Node, frozen=True):
+class Variable(Expression, frozen=True):
     """The variable of a macro; `slot` is its place in the scope."""
 
     name: str
     slot: int
 
 
-class Select(Node, frozen=True):
+class Select(Expression, frozen=True):
     """`operand.name`."""
 
-    operand: Node
+    operand: Expression
     name: str
     parts: ClassVar[tuple[str, ...]] = ("operand",)
 
 
-class Has(Node, frozen=True):
+class Has(Expression, frozen=True):
     """`has(operand.name)`; for `has(event.name)`, `operand` is None."""
 
-    operand: Node | None
+    operand: Expression | None
     name: str
     parts: ClassVar[tuple[str, ...]] = ("operand",)
 
 
-class Index(Node, frozen=True):
+class Index(Expression, frozen=True):
     """`operand[key]`."""
 
-    operand: Node
-    key: Node
+    operand: Expression
+    key: Expression
     parts: ClassVar[tuple[str, ...]] = ("operand", "key")
 
 
-class FunctionCall(Node, frozen=True):
+class FunctionCall(Expression, frozen=True):
     """A call of a function or method; a method's first argument is its target."""
 
     function: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[Expression, ...]
     method: bool = False
     parts: ClassVar[tuple[str, ...]] = ("arguments",)
 
 
-class Macro(Node, frozen=True):
+class Macro(Expression, frozen=True):
     """`range.name(variable, body)`, or `range.map(variable, condition, body)`."""
 
     name: str
-    range: Node
+    range: Expression
     variable: Variable
-    body: Node
-    condition: Node | None = None
+    body: Expression
+    condition: Expression | None = None
     parts: ClassVar[tuple[str, ...]] = ("range", "body", "condition")
 
 
-class ListOf(Node, frozen=True):
+class ListOf(Expression, frozen=True):
     """`[a, b]`."""
 
-    items: tuple[Node, ...]
+    items: tuple[Expression, ...]
     parts: ClassVar[tuple[str, ...]] = ("items",)
 
 
-class MapOf(Node, frozen=True):
+class MapOf(Expression, frozen=True):
     """`{"a": b}`."""
 
-    keys: tuple[Node, ...]
-    values: tuple[Node, ...]
+    keys: tuple[Expression, ...]
+    values: tuple[Expression, ...]
     parts: ClassVar[tuple[str, ...]] = ("keys", "values")
 
 
-class Unary(Node, frozen=True):
+class Unary(Expression, frozen=True):
     """`!a` or `-a`."""
 
     operator: str
-    operand: Node
+    operand: Expression
     parts: ClassVar[tuple[str, ...]] = ("operand",)
 
 
-class Binary(Node, frozen=True):
+class Binary(Expression, frozen=True):
     """A comparison, `in`, or arithmetic."""
 
     operator: str
-    left: Node
-    right: Node
+    left: Expression
+    right: Expression
     parts: ClassVar[tuple[str, ...]] = ("left", "right")
 
 
-class Logic(Node, frozen=True):
+class Logic(Expression, frozen=True):
     """`a && b && c`, or the same with `||`."""
 
     operator: str
-    operands: tuple[Node, ...]
+    operands: tuple[Expression, ...]
     parts: ClassVar[tuple[str, ...]] = ("operands",)
 
 
-class Ternary(Node, frozen=True):
+class Ternary(Expression, frozen=True):
     """`condition ? yes : no`."""
 
-    condition: Node
-    yes: Node
-    no: Node
+    condition: Expression
+    yes: Expression
+    no: Expression
     parts: ClassVar[tuple[str, ...]] = ("condition", "yes", "no")
 
 
-def children(node: Node) -> list[Node]:
+def children(node: Expression) -> list[Expression]:
     """Return the child nodes."""
-    found: list[Node] = []
+    found: list[Expression] = []
     for part in node.parts:
         value = getattr(node, part)
         if isinstance(value, tuple):

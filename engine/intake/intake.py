@@ -33,7 +33,7 @@ from engine.ports import (
     StoreError,
 )
 from engine.ports.outage import Outage, nothing_written, surely_nothing
-from engine.runtime.halves import Halves
+from engine.runtime.bisection import Bisection
 from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
@@ -98,7 +98,7 @@ class Intake:
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
         # the halves of the group that are still to be written
-        self._parts: Halves[Submission] = Halves(())
+        self._parts: Bisection[Submission] = Bisection(())
         # submissions of the group that were refused before the outcome of their statement was known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
@@ -216,7 +216,7 @@ class Intake:
     async def _commit(self, submissions: list[Submission]) -> StoreAwayError | None:
         """Write submissions, in parts if the store refuses some of them. Return the error if submissions
         were refused because the store is away."""
-        parts = self._parts = Halves(submissions)
+        parts = self._parts = Bisection(submissions)
         self._answered, self._lock_waits = set(), 0
         for part in parts:
             try:

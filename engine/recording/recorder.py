@@ -28,8 +28,8 @@ from engine.recording.feed import Feed
 from engine.recording.group import SettledReplays, build_group
 from engine.recording.measures import Measured, measured
 from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
-from engine.recording.throughput import Counts, counts_of
-from engine.runtime.halves import Halves
+from engine.recording.throughput import Traffic, counts_of
+from engine.runtime.bisection import Bisection
 
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
@@ -64,7 +64,7 @@ class RecorderStatistics(Struct, frozen=True):
 class Counting(Protocol):
     """The counter of durable outcomes by environment; see `engine.recording.throughput`."""
 
-    def settled(self, counts: Mapping[int, Counts]) -> None:
+    def settled(self, counts: Mapping[int, Traffic]) -> None:
         """Count a group."""
 
 
@@ -234,7 +234,7 @@ class Recorder:
     ) -> None:
         """Write a group. If the store refuses it, write its halves, their halves, and so on. The first
         part that the store accepts takes all backlog rows (`marks`) and snapshots with it."""
-        parts = Halves(taken)
+        parts = Bisection(taken)
         for part in parts:
             try:
                 await self._settle(part, marks, snapshots)
@@ -309,7 +309,7 @@ class Recorder:
         self._tell(taken, refused)
 
     def _reports(
-        self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
+        self, group: SettleGroup, counts: Mapping[int, Traffic], found: Measured | None
     ) -> list[Callable[[], None]]:
         reports: list[Callable[[], None]] = []
         announcer = self._announcer

@@ -17,24 +17,24 @@ INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED
 
 
-class Counts(Struct):
-    """Counts of a span of time. `attempts` and `failed` count attempts, `delivered` counts deliveries."""
+class Traffic(Struct):
+    """Counts of a time span. `attempts` and `failed` count attempts, `delivered` counts deliveries."""
 
     accepted: int = 0
     delivered: int = 0
     failed: int = 0
     attempts: int = 0
 
-    def add(self, other: "Counts") -> None:
+    def add(self, other: "Traffic") -> None:
         self.accepted += other.accepted
         self.delivered += other.delivered
         self.failed += other.failed
         self.attempts += other.attempts
 
 
-def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
+def counts_of(settlements: Iterable[Settlement]) -> dict[int, Traffic]:
     """Return the counts of a group of outcomes by environment, by the rules of `engine.core.minutes`."""
-    by_environment: dict[int, Counts] = {}
+    by_environment: dict[int, Traffic] = {}
     for settlement in settlements:
         delivery = settlement.delivery
         if delivery.origin is INSPECTION:
@@ -42,7 +42,7 @@ def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
         environment = delivery.event.environment
         counts = by_environment.get(environment)
         if counts is None:
-            counts = by_environment[environment] = Counts()
+            counts = by_environment[environment] = Traffic()
         if settlement.status is DELIVERED:
             counts.delivered += 1
         attempt = settlement.attempt
@@ -57,7 +57,7 @@ class Point(Struct, frozen=True):
     """The counts of one second. `at` is in Unix time."""
 
     at: int
-    counts: Counts
+    counts: Traffic
 
 
 class Throughput:
@@ -65,9 +65,9 @@ class Throughput:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
-        self.totals: dict[int, Counts] = {}  # since the start
-        self.sum = Counts()
+        self._seconds: deque[tuple[int, dict[int, Traffic]]] = deque()  # the latest last
+        self.totals: dict[int, Traffic] = {}  # since the start
+        self.sum = Traffic()
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
         """Count the events of a durable group. Not counted are Angarium's own events, and the `lost`
@@ -82,7 +82,7 @@ class Throughput:
             self._of(self.totals, environment).accepted += number
             self.sum.accepted += number
 
-    def settled(self, counts: Mapping[int, Counts]) -> None:
+    def settled(self, counts: Mapping[int, Traffic]) -> None:
         """Add the counts of a durable group of outcomes, by environment."""
         present = self._present()
         for environment, each in counts.items():
@@ -90,7 +90,7 @@ class Throughput:
             self._of(self.totals, environment).add(each)
             self.sum.add(each)
 
-    def last(self, environment: int) -> tuple[Counts, list[Point]]:
+    def last(self, environment: int) -> tuple[Traffic, list[Point]]:
         """Return the sums over the last 60 seconds, and the counts of each second, the present one
         last."""
         now = int(self._now())
@@ -99,13 +99,15 @@ class Throughput:
             for second, by_environment in self._seconds
             if (counts := by_environment.get(environment)) is not None
         }
-        series = [Point(at, known.get(at) or Counts()) for at in range(now - WINDOW_S + 1, now + 1)]
-        total = Counts()
+        series = [
+            Point(at, known.get(at) or Traffic()) for at in range(now - WINDOW_S + 1, now + 1)
+        ]
+        total = Traffic()
         for point in series:
             total.add(point.counts)
         return total, series
 
-    def _present(self) -> dict[int, Counts]:
+    def _present(self) -> dict[int, Traffic]:
         now = int(self._now())
         seconds = self._seconds
         if seconds and seconds[-1][0] > now:  # the clock was set back
@@ -117,10 +119,10 @@ class Throughput:
         return seconds[-1][1]
 
     @staticmethod
-    def _of(present: dict[int, Counts], environment: int) -> Counts:
+    def _of(present: dict[int, Traffic], environment: int) -> Traffic:
         counts = present.get(environment)
         if counts is None:
-            counts = present[environment] = Counts()
+            counts = present[environment] = Traffic()
         return counts
 
 

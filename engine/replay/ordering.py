@@ -96,7 +96,7 @@ class OrderGiver:
             return [], 0
         now = trio.current_time()
         open_, done = [], 0
-        for each in await self._store.standing(running.job, leg.ordered):
+        for each in await self._store.order_states(running.job, leg.ordered):
             carried_out = judged(running.job, each, now - running.given.get(each.id, now))
             if carried_out is None:
                 open_.append(each.id)

@@ -25,7 +25,7 @@ from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob
 
 
-class Named(Struct, frozen=True):
+class NamedDelivery(Struct, frozen=True):
     """A delivery that a selection names."""
 
     id: str
@@ -176,7 +176,7 @@ class Reading(Protocol):
 class JobStore(Protocol):
     """The jobs, for the callers who create, read and cancel them."""
 
-    async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
+    async def named(self, environment: int, deliveries: Sequence[str]) -> list[NamedDelivery]:
         """Return the deliveries of these ids that exist."""
 
     async def create(
@@ -269,7 +269,7 @@ class ReplayStore(Reading, Protocol):
         is found. A retry leaves out deliveries that were attempted since its job was created.
         """
 
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+    async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
         """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
 
     async def order(self, step: OrderStep) -> bool:

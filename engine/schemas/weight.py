@@ -23,7 +23,7 @@ MAX_STEPS = 20_000  # of this computation: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _ASIDE = ("$defs", "definitions", "contentSchema")  # their schemas apply only where referred to
 
-Counts = dict[Subschema, int]
+Applications = dict[Subschema, int]
 
 
 class _Fan:
@@ -33,10 +33,10 @@ class _Fan:
     __slots__ = ("named", "other")
 
     def __init__(self) -> None:
-        self.named: dict[object, Counts] = {}
-        self.other: Counts = {}
+        self.named: dict[object, Applications] = {}
+        self.other: Applications = {}
 
-    def classes(self) -> Iterable[Counts]:
+    def classes(self) -> Iterable[Applications]:
         yield from self.named.values()
         yield self.other
 
@@ -65,7 +65,7 @@ def weigh(root: Subschema, steps: Steps | None = None) -> int:
 
 
 def _check_expansions(root: Subschema, steps: Steps) -> None:
-    counts: Counts = {}
+    counts: Applications = {}
 
     def within(place: Subschema) -> list[Subschema]:
         inner = [
@@ -222,11 +222,11 @@ class _Scale:
                 # apply
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
-            missing: Counts = {} if name is None else fan.other
+            missing: Applications = {} if name is None else fan.other
             self._add(counts, fan.named.get(name, missing), times)
         self._add(into.other, fan.other, times)
 
-    def _add(self, counts: Counts, more: Counts, times: int) -> None:
+    def _add(self, counts: Applications, more: Applications, times: int) -> None:
         self._step(len(more) + 1)
         for place, count in more.items():
             counts[place] = counts.get(place, 0) + count * times

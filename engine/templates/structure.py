@@ -102,7 +102,7 @@ class _Compiler:
     def _list(self, document: list[Any]) -> Place:
         places = [
             self._each(element) if isinstance(element, dict) and _EACH in element
-            else _alone(self.place(element))
+            else _single(self.place(element))
             for element in document
         ]  # fmt: skip
 
@@ -141,7 +141,7 @@ class _Compiler:
         return value
 
 
-def _alone(place: Place) -> Place:
+def _single(place: Place) -> Place:
     def value(leaves: Values, variables: Values) -> Any:
         found = place(leaves, variables)
         return [] if found is OMIT else [found]

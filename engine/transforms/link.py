@@ -69,7 +69,7 @@ class Link:
         self._ended = ended
         self.flying: deque[Job] = deque()
         self.expected_s = 0.0
-        self.alone = False  # no other job is sent
+        self.exclusive = False  # no other job is sent
         self.said_hello = False
         self.cause = ""  # of a process that did not start
         self.idle_since = trio.current_time()

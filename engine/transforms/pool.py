@@ -234,22 +234,22 @@ class TransformPool:
             return
         if link is not None and link.closed:
             return
-        if link is not None and link.alone:
+        if link is not None and link.exclusive:
             if link.flying:
                 return
-            link.alone = False
+            link.exclusive = False
         if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
             if link is not None and link.flying:
                 return  # the slow script must run alone
             job = waiting.take_slow(trio.current_time())
             if job is not None:
                 self._slow_last[index] = True
-                self._send(index, [job], alone=True)
+                self._send(index, [job], exclusive=True)
                 return
         self._slow_last[index] = False
         batch = self._batch(link)
         if batch:
-            self._send(index, batch, alone=False)
+            self._send(index, batch, exclusive=False)
 
     def _batch(self, link: Link | None) -> list[Job]:
         count = 0 if link is None else len(link.flying)
@@ -267,13 +267,13 @@ class TransformPool:
             size += job.size
         return batch
 
-    def _send(self, index: int, jobs: list[Job], *, alone: bool) -> None:
+    def _send(self, index: int, jobs: list[Job], *, exclusive: bool) -> None:
         link = self._links[index] or self._start(index)
         if link is None:
             for job in reversed(jobs):
                 self._waiting.add(job, first=True)
             return
-        link.alone = alone
+        link.exclusive = exclusive
         link.send(jobs)
 
     def _start(self, index: int) -> Link | None:

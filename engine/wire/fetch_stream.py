@@ -15,7 +15,7 @@ from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError, connection_error
 from engine.wire.head import USER_AGENT, Headers, render_head
-from engine.wire.resolver import Found
+from engine.wire.resolver import Future
 from engine.wire.response import HEAD_LIMIT, Response, broken
 from engine.wire.tls import TlsChannel
 from engine.wire.tunnel import race_or_tunnel
@@ -142,7 +142,7 @@ class FetchStream:
         wiring, workspace, target = self._wiring, self._workspace, self._target
         with self._patience("while resolving the name"):
             resolution = await wiring.resolver.addresses(target.host, workspace)
-        found = Found[socket.socket | WireError]()
+        found = Future[socket.socket | WireError]()
         race = race_or_tunnel(
             wiring, resolution, target.host, target.port, workspace, found.put, found.put
         )

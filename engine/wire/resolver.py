@@ -38,7 +38,7 @@ def system_lookup(host: str) -> Addresses:
     return tuple(dict.fromkeys((family, str(address[0])) for family, *_, address in found))
 
 
-class Found(Generic[T]):
+class Future(Generic[T]):
     """A value that a callback passes to a task."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Resolver:
         known = self.known(host)
         if known is not None:
             return known
-        found = Found[Resolution]()
+        found = Future[Resolution]()
         waiter = self.ask(host, workspace, found.put)
         try:
             return await found.get()

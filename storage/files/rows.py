@@ -89,8 +89,8 @@ _SUSPECTS = """
     ORDER BY environment, sha256 LIMIT $1::bigint"""
 
 
-class Asked(Struct, frozen=True):
-    """Implements `engine.files.ports.Suspicion`."""
+class SuspectRow(Struct, frozen=True):
+    """Implements `engine.files.ports.SuspectState`."""
 
     marks: int
     named: bool
@@ -173,9 +173,9 @@ class PostgresFiles:
     async def suspect(self, environment: int, sha256: bytes) -> None:
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
-    async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
+    async def inquire(self, environment: int, sha256: bytes) -> SuspectRow | None:
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
-        return None if row is None else Asked(row["marks"], row["named"])
+        return None if row is None else SuspectRow(row["marks"], row["named"])
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
         await self._pool.fetch(_ACQUIT, environment, sha256, marks)

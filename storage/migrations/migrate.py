@@ -31,7 +31,7 @@ LOCK_WAIT_MS = 1_000
 # our own statements hold a lock.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
 # The first line of a file in which each statement is a transaction by itself.
-ALONE = "-- each statement alone\n"
+SEPARATE = "-- each statement alone\n"
 
 _LEDGER = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -67,11 +67,11 @@ class Migration:
 
     @property
     def statements(self) -> list[str] | None:
-        """The statements of a file that begins with `ALONE`, None for other files. A statement ends with
-        a semicolon at the end of a line."""
-        if not self.sql.startswith(ALONE):
+        """The statements of a file that begins with `SEPARATE`, None for other files. A statement ends
+        with a semicolon at the end of a line."""
+        if not self.sql.startswith(SEPARATE):
             return None
-        return [part for part in self.sql.removeprefix(ALONE).split(";\n") if part.strip()]
+        return [part for part in self.sql.removeprefix(SEPARATE).split(";\n") if part.strip()]
 
 
 def known_migrations(folder: Traversable | None = None) -> list[Migration]:
@@ -94,7 +94,7 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
     """Apply the missing migrations, and return their number.
 
     Several processes can call this at once: one applies the files, the others wait. Each file and its
-    entry in the ledger are one transaction. After a crash, a file that begins with `ALONE` is applied
+    entry in the ledger are one transaction. After a crash, a file that begins with `SEPARATE` is applied
     again from its first statement.
 
     Raises UnsuitableDatabaseError if the schema is newer than this program or was made by other files.

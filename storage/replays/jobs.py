@@ -13,7 +13,7 @@ from engine.core.vocabulary import (
 )
 from engine.model.configuration import AuditEntry
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
-from engine.replay.ports import Named
+from engine.replay.ports import NamedDelivery
 from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -118,10 +118,10 @@ class PostgresJobs:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
+    async def named(self, environment: int, deliveries: Sequence[str]) -> list[NamedDelivery]:
         rows = await self._pool.fetch(_NAMED, environment, list(deliveries))
         return [
-            Named(
+            NamedDelivery(
                 row[0],
                 DeliveryOrigin(row[1]),
                 DeliveryStatus(row[2]),

@@ -53,7 +53,7 @@ FROM deliveries d
 WHERE d.environment = $1::integer AND d.destination = $2::uuid
   AND d.trouble = {int(DeliveryTrouble.RETRYING)} AND d.id > $3::uuid
 ORDER BY d.id LIMIT $4::integer"""  # noqa: S608 - constants
-_STANDING = """
+_ORDER_STATES = """
 SELECT p.id::text AS id, d.status, d.dlq_status, d.updated_at_ms
 FROM unnest($2::uuid[]) WITH ORDINALITY p (id, place)
 LEFT JOIN LATERAL (
@@ -107,8 +107,8 @@ class OrderReads:
         end = len(rows) < EXAMINED and len(found) <= limit
         return OrderRange([row["id"] for row in taken], through, end)
 
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))
+    async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        rows = await self._pool.fetch(_ORDER_STATES, job.environment, list(deliveries))
         return [
             OrderState(
                 row["id"],

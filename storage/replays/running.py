@@ -83,7 +83,7 @@ class PostgresReplays:
         self._intake = intake
         self._ownership = ownership
         self._orders = OrderReads(pool)
-        self.standing = self._orders.standing
+        self.order_states = self._orders.order_states
         missing = MissingRows(pool)
         self.heads, self.undelivered = missing.heads, missing.undelivered
         self._unfinished = of_part(UNFINISHED, ownership.part, "j.environment")

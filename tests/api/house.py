@@ -24,7 +24,7 @@ from api.door.limits import LIMITS
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
-from api.live import Live
+from api.live import LiveChannels
 from api.openapi.operations import OCTETS
 from api.services import Services
 from api.shares import shares_of
@@ -544,7 +544,7 @@ class House:
             surveys=Surveys(self.directory, Snapshots()),
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
-            live=Live(Feed()),
+            live=LiveChannels(Feed()),
             watch=LoopWatch(1.0, self.clock.now),
             nodes=(nodes := Liveness(str(uuid.uuid4()))),
             links={},

@@ -12,8 +12,8 @@ from typing import Never
 import pytest
 import trio
 
-from api.door.elsewhere import Elsewhere
 from api.door.front import FrontDoor
+from api.door.request_relay import RequestRelay
 from api.entry import Entry
 from api.heads import DirectAnswer, Heads
 from api.table import ROUTES
@@ -292,7 +292,7 @@ async def test_an_unknown_credential_is_refused_without_the_application(
 
     doors = Doors(house, plain)
     house.door.app = never
-    house.door.elsewhere = Elsewhere(WorkerPart(0, 2), lambda _: None, never, catch_up)
+    house.door.request_relay = RequestRelay(WorkerPart(0, 2), lambda _: None, never, catch_up)
     for method, target in product(METHODS[:3], ("/events", "/destinations", "/docs", "/nope")):
         await doors.compare_answers(method, target, ["Authorization: Bearer x"], rest)
     assert doors.wrong == []

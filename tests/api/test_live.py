@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from api.live import BUSIEST, PART, SLOW_S, TICK_S, Audience, Live, LiveChannel, Topic
+from api.live import BUSIEST, PART, SLOW_S, TICK_S, Audience, LiveChannel, LiveChannels, Topic
 from api.shapes import DestinationHealth
 from engine.actors.reports import DestinationReport
 from engine.core.destination import Destination
@@ -98,7 +98,9 @@ async def test_a_small_environment_is_looked_at_as_a_whole_each_time(
         assert (late in told, len(told)) == (True, BUSIEST)
 
 
-async def heard(live: Live, topics: list[Topic], sights: Counting, count: int) -> list[bytes]:
+async def heard(
+    live: LiveChannels, topics: list[Topic], sights: Counting, count: int
+) -> list[bytes]:
     audience = Audience(1, None, None, None, reveals=True)
     async with aclosing(live.follow("w", audience, sights, topics, lambda: False)) as pieces:
         return [await anext(pieces) for _ in range(count)]
@@ -107,7 +109,7 @@ async def heard(live: Live, topics: list[Topic], sights: Counting, count: int) -
 async def test_ten_pages_cost_one_look_a_second_and_one_piece_each(
     autojump_clock: MockClock,
 ) -> None:
-    live, sights = Live(Feed()), Counting(3)
+    live, sights = LiveChannels(Feed()), Counting(3)
     pages: list[list[bytes]] = []
 
     async def page() -> None:
@@ -144,7 +146,7 @@ async def test_outcomes_come_in_four_messages_a_second_and_the_rest_is_counted(
 async def test_a_stream_that_has_nothing_to_say_says_so_within_fifteen_seconds(
     autojump_clock: MockClock,
 ) -> None:
-    live, sights = Live(Feed()), Counting(0)
+    live, sights = LiveChannels(Feed()), Counting(0)
     audience = Audience(1, None, None, None, reveals=True)
     async with aclosing(live.follow("w", audience, sights, ["dlq"], lambda: False)) as pieces:
         await anext(pieces)
@@ -155,7 +157,7 @@ async def test_a_stream_that_has_nothing_to_say_says_so_within_fifteen_seconds(
 
 
 async def test_the_end_of_the_server_ends_a_stream_that_waits(autojump_clock: MockClock) -> None:
-    live, ended = Live(Feed()), trio.Event()
+    live, ended = LiveChannels(Feed()), trio.Event()
 
     async def page() -> None:
         with pytest.raises(StopAsyncIteration):

@@ -93,7 +93,7 @@ def test_a_knee_at_the_highest_setting_that_was_tried_was_not_reached() -> None:
 
 def test_what_is_printed_names_no_knee_that_was_not_seen() -> None:
     wanted = Wanted({"latency": latency_of("fixed:200")})
-    for steps, told, untold in (
+    for steps, shown, hidden in (
         (STEPS, "16 knee", "not reached"),
         ([*STEPS[:2], STEPS[-1]], "not reached", "8 knee"),
     ):
@@ -102,8 +102,8 @@ def test_what_is_printed_names_no_knee_that_was_not_seen() -> None:
         console = Console(width=120, record=True, file=io.StringIO())
         show(wanted, found, console)
         text = console.export_text()
-        assert told in text
-        assert untold not in text
+        assert shown in text
+        assert hidden not in text
 
 
 def test_auto_is_judged_by_the_best_throughput_and_the_knees_answers() -> None:

@@ -110,11 +110,11 @@ def test_longer_texts_of_a_language_hold_and_none_is_left_untranslated(
             lambda route: route.fulfill(body=body, content_type="text/javascript"),
         )
         window.sign_in(town.house.key)
-        untold: dict[str, set[str]] = {}
+        untranslated: dict[str, set[str]] = {}
         for path in WORDY:
             page = window.open(town.filled(path))
             assert window.overflow() <= 0, path
             told = page.locator("main :is(h1, h2, th, label, button)").all_inner_texts()
             left = {each.strip() for each in told if not each.strip().startswith("⟦")} - DATA
-            untold[path] = {each for each in left if re.search("[a-z]{2}", each)}
-        assert not any(untold.values()), untold
+            untranslated[path] = {each for each in left if re.search("[a-z]{2}", each)}
+        assert not any(untranslated.values()), untranslated

@@ -14,7 +14,7 @@ import pytest
 from api.cli.errors import Trouble
 from api.cli.printing import json_text, printable, say, say_whole
 from api.cli.remote.output import Output
-from api.cli.remote.tables import Column, Table, shown
+from api.cli.remote.tables import Table, TableColumn, shown
 from tests.cli.programs import ROOT, environment
 
 CLI = ROOT / "api/cli"
@@ -87,7 +87,11 @@ def test_cells_are_as_people_read_them(value: Any, text: str) -> None:
     assert shown(value) == text
 
 
-COLUMNS = (Column("ID", "id"), Column("STATE", lambda item: item["a"]["state"]), Column("N", "b.c"))
+COLUMNS = (
+    TableColumn("ID", "id"),
+    TableColumn("STATE", lambda item: item["a"]["state"]),
+    TableColumn("N", "b.c"),
+)
 
 
 def test_a_table_is_as_wide_as_what_is_in_it_and_has_its_titles_once() -> None:
@@ -104,7 +108,7 @@ def test_a_table_is_as_wide_as_what_is_in_it_and_has_its_titles_once() -> None:
 
 
 def test_a_cell_that_is_too_long_is_cut_but_not_the_last() -> None:
-    columns = (Column("A", "a"), Column("B", "b"))
+    columns = (TableColumn("A", "a"), TableColumn("B", "b"))
     (_, line) = Table(columns).lines([{"a": "x" * 100, "b": "y" * 200}])
     assert "x…" in line
     assert "x" * 61 not in line
@@ -167,7 +171,7 @@ def test_a_list_that_was_cut_says_how_far_back_it_goes(
         "nextCursor": None,
         "searchedTo": "2026-01-02T03:04:05.000Z",
     }
-    columns = (Column("ID", "id"),)
+    columns = (TableColumn("ID", "id"),)
     Output("table").listing(lambda limit, cursor: page, columns, limit=None, cursor=None)
     assert "examined back to 2026-01-02T03:04:05.000Z" in capsys.readouterr().err
     out = terminal(False)

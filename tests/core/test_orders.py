@@ -205,16 +205,16 @@ def test_what_is_not_told_yet_is_read_again() -> None:
     machine = a_machine()
     machine.arrive([a_delivery(1)], NOW)
     step(machine)
-    untold = a_delivery(2)
-    machine.order(Order.CANCEL, (untold.id,), NOW)
+    unannounced = a_delivery(2)
+    machine.order(Order.CANCEL, (unannounced.id,), NOW)
     request = step(machine).read
     assert isinstance(request, NamedRequest)
-    machine.named(request, [untold], NOW)
+    machine.named(request, [unannounced], NOW)
     assert step(machine).read is None
-    machine.arrive([untold], NOW)
+    machine.arrive([unannounced], NOW)
     again = step(machine, NOW + 1).read
     assert isinstance(again, NamedRequest)
-    machine.named(again, [untold], NOW + 1)
+    machine.named(again, [unannounced], NOW + 1)
     assert machine.window.held >= 1
 
 

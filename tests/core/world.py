@@ -51,7 +51,9 @@ class World:
     chance: Callable[[], float]
     now: float = NOW
     store: Store = field(default_factory=Store)
-    untold: list[Delivery] = field(default_factory=list)  # committed, but no actor knows of them
+    unannounced: list[Delivery] = field(
+        default_factory=list
+    )  # committed, but no actor knows of them
     in_flight: dict[str, Delivery] = field(default_factory=dict)
     recording: list[Settlement] = field(default_factory=list)  # given to the recorder, not durable
     durable: list[Settlement] = field(default_factory=list)  # but the machine does not know it yet
@@ -90,7 +92,7 @@ class World:
             size = 3_000 if self.last_seq % 7 == 0 else 10
             delivery = a_delivery(self.last_seq, lane=lane, queue=queue, size=size)
             self.store.accept(delivery)
-            self.untold.append(copy(delivery))
+            self.unannounced.append(copy(delivery))
 
     def requeue(self, index: int) -> None:
         """Commit the requeue of a dead delivery. Its actor learns of it later."""
@@ -99,11 +101,11 @@ class World:
             return
         self.last_seq += 1
         identifier = dead[index % len(dead)].delivery.id
-        self.untold.append(self.store.requeue(identifier, self.last_seq))
+        self.unannounced.append(self.store.requeue(identifier, self.last_seq))
         self.requeued += 1
 
     def tell(self, count: int, *, spill: bool) -> None:
-        told, self.untold = self.untold[:count], self.untold[count:]
+        told, self.unannounced = self.unannounced[:count], self.unannounced[count:]
         if not told:
             return
         self.awake()
@@ -383,7 +385,7 @@ class World:
         self.snapshot = self.machine.snapshot()
         self.mark = max(self.mark, self.machine.low_seq())
         if self.machine.clean():
-            told = {delivery.id for delivery in self.untold}
+            told = {delivery.id for delivery in self.unannounced}
             assert all(identifier in told for identifier in self.store.open)
             self.asleep = float("inf")
             return
@@ -436,7 +438,7 @@ class World:
             self.record(1000)
             self.hear(1000)
             self.turn()
-            quiet = not (self.untold or self.reading or self.in_flight or self.recording)
+            quiet = not (self.unannounced or self.reading or self.in_flight or self.recording)
             after = self.machine, self.config, self.sent, len(self.recording), self.now
             if not quiet or after != before:  # a new configuration also wakes an actor
                 continue
@@ -521,7 +523,7 @@ class World:
         assert len(ids) == len(set(ids)), "held twice"
         assert len(ids) == window.held
         low = self.machine.low_seq()
-        told = {delivery.id for delivery in self.untold}
+        told = {delivery.id for delivery in self.unannounced}
         for row in self.store.open.values():
             if row.seq < low and row.delivery.id not in told:
                 ordered = self.config.ordering is not Ordering.NONE
@@ -549,7 +551,7 @@ class World:
         self.in_flight.clear()
         self.recording.clear()
         self.durable.clear()
-        self.untold.clear()
+        self.unannounced.clear()
         self.reading = self.answer = None
 
     def _succeed(self, snapshot: bytes | None) -> None:
@@ -563,7 +565,7 @@ class World:
             row for row in self.store.open.values() if row.status is DeliveryStatus.RETRYING
         ]
         low = min([self.mark, *(row.seq for row in retrying)])
-        self.untold.clear()  # the new machine reads them from the store
+        self.unannounced.clear()  # the new machine reads them from the store
         dues = [row.next_attempt_at for row in retrying if row.next_attempt_at is not None]
         self.machine.restore(
             low, self.store.last_seqs, len(self.store.open), min(dues, default=None)

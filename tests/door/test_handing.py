@@ -17,7 +17,7 @@ from api.door.framing import MAX_HEAD
 from api.door.handing import Handing
 from tests.door.house import EVENT, INGEST, LATE_S, OTHER, Response, post, running
 from tests.door.papers import papers
-from tests.door.test_elsewhere import Pair
+from tests.door.test_request_relay import Pair
 
 FIELD = b"X-Long: " + b"x" * (MAX_HEAD // 2)
 
@@ -182,7 +182,7 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "CONFIRM_S", 0.01)
-    monkeypatch.setattr("api.door.elsewhere.AWAY_S", LATE_S)
+    monkeypatch.setattr("api.door.request_relay.AWAY_S", LATE_S)
     async with open_passages() as pair:
         pair.frozen = []
         client = await pair.near.connect()

@@ -6,11 +6,11 @@ import pytest
 import trio
 import trio.testing
 
-from api.door.elsewhere import TRIES
 from api.door.link_form import GOODBYE
+from api.door.request_relay import TRIES
 from engine.ingest.ingest import Reply
 from tests.door.house import EVENT, MANAGE, Client, post
-from tests.door.test_elsewhere import Pair, open_pair
+from tests.door.test_request_relay import Pair, open_pair
 
 KEYED = EVENT[:-1] + b',"idempotencyKey":"k"}'
 REPEATED = {
@@ -105,7 +105,7 @@ async def test_the_outcome_of_a_change_that_was_read_is_unknown(method: str) -> 
 async def test_the_fate_stays_unknown_when_no_worker_serves_the_request_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.door.elsewhere.AFRESH_S", 0.01)
+    monkeypatch.setattr("api.door.request_relay.AFRESH_S", 0.01)
     async with open_pair() as pair:
         pair.far.ingest.hold = True
         client = await pair.near.connect()
@@ -145,7 +145,7 @@ async def test_a_request_that_was_refused_when_it_was_repeated_is_sent_again() -
 async def test_a_read_that_no_worker_serves_again_is_told_with_503(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.door.elsewhere.AFRESH_S", 0.01)
+    monkeypatch.setattr("api.door.request_relay.AFRESH_S", 0.01)
     async with open_pair() as pair:
         pair.frozen = []
         client = await pair.near.connect()

@@ -71,9 +71,9 @@ async def test_another_tenants_writes_and_requests_in_bulk_go_on(
 
     async def ask() -> None:
         nonlocal refused
-        actor = Principal(kind="API_KEY", id="k", workspace="w", environment=HOSTILE)
+        principal = Principal(kind="API_KEY", id="k", workspace="w", environment=HOSTILE)
         try:
-            await letters.retry_all(actor, HOSTILE, DeliveryFilter(), {})
+            await letters.retry_all(principal, HOSTILE, DeliveryFilter(), {})
         except Refusal as refusal:
             refused += refusal.code == "overloaded"
 
@@ -86,8 +86,8 @@ async def test_another_tenants_writes_and_requests_in_bulk_go_on(
         await trio.sleep(0.1)
         assert await commands.run(write) == "written"
         with trio.fail_after(WITHIN_S):
-            actor = Principal(kind="API_KEY", id="k", workspace="v", environment=OTHER)
-            assert await letters.retry_all(actor, OTHER, DeliveryFilter(), {}) == Bulk(1, 1, 0)
+            principal = Principal(kind="API_KEY", id="k", workspace="v", environment=OTHER)
+            assert await letters.retry_all(principal, OTHER, DeliveryFilter(), {}) == Bulk(1, 1, 0)
         assert refused >= MAX_WAITING
         nursery.cancel_scope.cancel()
 

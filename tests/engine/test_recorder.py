@@ -37,7 +37,7 @@ from engine.recording.recorder import (
     ROWS_AT_ONCE,
     Recorder,
 )
-from engine.recording.throughput import Counts
+from engine.recording.throughput import Traffic
 from tests.engine.fakes import FakeSettleStore, Owner
 
 DESTINATION = "00000000-0000-7000-8000-0000000000a1"
@@ -521,7 +521,7 @@ async def test_the_durable_are_told_by_environment_as_the_counters_of_minutes_ha
     ]
     batch[3].attempt = None  # delivered without an attempt
     batch[1].delivery.event.environment = 2
-    told: dict[int, Counts] = {}
+    told: dict[int, Traffic] = {}
 
     class Hearing:
         settled = told.update
@@ -529,7 +529,7 @@ async def test_the_durable_are_told_by_environment_as_the_counters_of_minutes_ha
     async with running(store, totals=Hearing()) as recorder:
         recorder.put(batch, Owner())
         await recorder.wait_empty()
-    assert told == {1: Counts(delivered=2, attempts=1), 2: Counts(failed=1, attempts=1)}
+    assert told == {1: Traffic(delivered=2, attempts=1), 2: Traffic(failed=1, attempts=1)}
     for environment, counts in told.items():
         deltas = [each for each in minute_deltas(batch) if each.environment == environment]
         assert counts.delivered == sum(delta.delivered for delta in deltas)

@@ -93,7 +93,7 @@ class FakeStore:
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
         raise AssertionError("no job of these tests gives orders")
 
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+    async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
         raise AssertionError("no job of these tests gives orders")
 
     async def order(self, step: OrderStep) -> bool:

@@ -241,8 +241,10 @@ async def test_two_processes_cannot_pass_the_limits_together(
 
     async def write() -> None:
         identity = house.server.identity
-        actor = Principal(kind="CLI", id="t", workspace=workspace, environment=present.environment)
-        entry = Auditor(identity).entry(actor, "routing_rule.create", "x")
+        principal = Principal(
+            kind="CLI", id="t", workspace=workspace, environment=present.environment
+        )
+        entry = Auditor(identity).entry(principal, "routing_rule.create", "x")
         another = msgspec.structs.replace(present, id=identity.other())
         results.append(await store.create(another, 1_000, entry, known.tally))
 

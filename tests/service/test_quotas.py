@@ -117,8 +117,10 @@ async def _raced(house: ServiceHouse, present: Any, account: str, tally: int) ->
     workspace = next(iter(house.server.models.workspaces))
 
     async def write() -> None:
-        actor = Principal(kind="CLI", id="t", workspace=workspace, environment=present.environment)
-        entry = Auditor(identity).entry(actor, "routing_rule.create", "x")
+        principal = Principal(
+            kind="CLI", id="t", workspace=workspace, environment=present.environment
+        )
+        entry = Auditor(identity).entry(principal, "routing_rule.create", "x")
         another = msgspec.structs.replace(present, id=identity.other())
         held = CustomerTally(account, tally)
         results.append(await house.server.tables.rules.create(another, 9, entry, None, held))

@@ -12,7 +12,7 @@ from api.metrics.exposition import Exposition
 from api.routes import Route
 from api.table import ROUTES
 from engine.actors.lifecycle import Dormant
-from engine.recording.throughput import Counts
+from engine.recording.throughput import Traffic
 from engine.runtime.slices import worked_off
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
@@ -45,7 +45,7 @@ def fill(house: ServiceHouse, owner: Owner, destination: str, rule: str) -> None
             )
             models.put_rule(copy)
     for index in range(ENVIRONMENTS):
-        server.throughput.totals[1_000_000 + index] = Counts(1, 1, 1, 1)
+        server.throughput.totals[1_000_000 + index] = Traffic(1, 1, 1, 1)
 
 
 async def ask(house: ServiceHouse, owner: Owner, shelf: Shelf, route: Route) -> int:

@@ -597,7 +597,7 @@ async def test_processes_that_publish_remove_and_archive_at_once_keep_the_number
     auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
     number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)
     assert number is not None
-    actor = Principal(kind="CLI", id="x", workspace=workspace, environment=number.number)
+    principal = Principal(kind="CLI", id="x", workspace=workspace, environment=number.number)
 
     async def one_round(index: int) -> None:
         target = await destination(api, receiver.url(), ["never"])
@@ -611,21 +611,21 @@ async def test_processes_that_publish_remove_and_archive_at_once_keep_the_number
         async def publish() -> None:
             live = Transform(found.id, found.version, found.source)
             following = msgspec.structs.replace(present, version=2, transform=live)
-            entry = auditor.entry(actor, "transform_script.publish", found.id)
+            entry = auditor.entry(principal, "transform_script.publish", found.id)
             done["publish"] = await tables.destinations.publish(following, entry, 1)
 
         async def remove() -> None:
-            entry = auditor.entry(actor, "transform_script.delete", found.id)
+            entry = auditor.entry(principal, "transform_script.delete", found.id)
             done["remove"] = await tables.transforms.remove(found, entry)
 
         async def archive() -> None:
             ended = msgspec.structs.replace(present, version=2, status=DestinationStatus.ARCHIVED)
-            entry = auditor.entry(actor, "destination.archive", target)
+            entry = auditor.entry(principal, "destination.archive", target)
             done["archive"] = await tables.destinations.replace(ended, entry)
 
         async def create() -> None:
             another = msgspec.structs.replace(found, id=house.server.identity.other())
-            entry = auditor.entry(actor, "transform_script.create", another.id)
+            entry = auditor.entry(principal, "transform_script.create", another.id)
             done["create"] = await tables.transforms.create(another, workspace, 1_000, entry)
 
         async with trio.open_nursery() as nursery:

@@ -160,14 +160,16 @@ async def test_who_read_an_older_version_overwrites_nothing(
     house: ServiceHouse, tenant: Tenant, bridge: Bridge
 ) -> None:
     table, workspace = house.server.tables.settings, tenant.workspace.id
-    actor = Principal(kind="CLI", id="cli", workspace=workspace)
+    principal = Principal(kind="CLI", id="cli", workspace=workspace)
     auditor = Auditor(house.server.identity)
 
     async def write(version: int) -> bool:
         settings = WorkspaceSettings(
             workspace=workspace, version=version, origins=(PORTAL,), updated_at_ms=1
         )
-        return await table.replace(settings, auditor.entry(actor, "workspace.update", workspace))
+        return await table.replace(
+            settings, auditor.entry(principal, "workspace.update", workspace)
+        )
 
     assert not await write(2), "there is nothing to follow"
     assert [await write(1), await write(1), await write(2), await write(2)] == [

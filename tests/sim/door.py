@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import trio
 
-from api.door.elsewhere import Elsewhere
 from api.door.exchange import Exchange, Message
 from api.door.framing import Head
+from api.door.request_relay import RequestRelay
 from engine.core.vocabulary import CredentialKind, Scope
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
@@ -51,15 +51,15 @@ class Door:
     def __init__(self, process: "Process") -> None:
         self._process = process
         self._waiters: dict[trio.Event, None] = {}
-        self._elsewhere: Elsewhere | None = None
+        self._request_relay: RequestRelay | None = None
         if not process.part.whole:
-            self._elsewhere = Elsewhere(process.part, _credential, self._dial, _caught_up)
+            self._request_relay = RequestRelay(process.part, _credential, self._dial, _caught_up)
 
     async def take(self, client: Client, patience_s: float) -> Reply | None:
         """Take a request that posts events. Return None if no answer comes."""
         if (
-            self._elsewhere is not None
-            and (part := self._elsewhere.part_of(_fields(client))) is not None
+            self._request_relay is not None
+            and (part := self._request_relay.part_of(_fields(client))) is not None
         ):
             return await self._relayed(part, client, patience_s)
         return await self._own(client, patience_s)
@@ -85,8 +85,8 @@ class Door:
     async def perform(self, client: Client, patience_s: float) -> Sequence[Any | Exception]:
         """Run a client's `work`. Return its result in a list, empty if no answer comes."""
         if (
-            self._elsewhere is not None
-            and (part := self._elsewhere.part_of(_fields(client))) is not None
+            self._request_relay is not None
+            and (part := self._request_relay.part_of(_fields(client))) is not None
         ):
             reply = await self._relayed(part, client, patience_s)
             if reply is None:
@@ -156,8 +156,8 @@ class Door:
         return reply.status, msgspec.json.encode({"code": reply.code})
 
     async def _relayed(self, part: int, client: Client, patience_s: float) -> Reply | None:
-        process, elsewhere = self._process, self._elsewhere
-        assert elsewhere is not None
+        process, request_relay = self._process, self._request_relay
+        assert request_relay is not None
         links = process.world.links
         links.clients[client.request] = client
         halved = links.chance.random() < HALVED
@@ -168,7 +168,7 @@ class Door:
         async def relay() -> None:
             await process.awake()
             with suppress(BrokenPipeError), exchange.scope:
-                await elsewhere.relay(
+                await request_relay.relay(
                     part, cast(Exchange, exchange), address, exchange.receive, exchange.send
                 )
             answered.set()

@@ -1,6 +1,6 @@
 """Links between nodes: they carry a request to the node that has its workspace, and its answer back.
 
-The relay is the real `api.door.elsewhere`. Bytes arrive in order, late or never. A link that breaks
+The relay is the real `api.door.request_relay`. Bytes arrive in order, late or never. A link that breaks
 loses its bytes.
 """
 

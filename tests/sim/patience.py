@@ -25,7 +25,7 @@ POSTS = 1
 DRIFTS = 4
 LEAVES_AFTER_S = 2.0
 # Faults that these histories do not have.
-ALONE = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"})
+EXCLUDED = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"})
 
 
 def with_patience(
@@ -54,7 +54,7 @@ def with_patience(
     ]
     return replace(
         plan,
-        faults=(plan.faults - ALONE) | {"drift", "passive"},
+        faults=(plan.faults - EXCLUDED) | {"drift", "passive"},
         span_s=ASLEEP_S,
         destinations=(failing,),
         posts=tuple(posts),

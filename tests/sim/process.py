@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 CATALOG: Catalog = read_catalog()
 START_AGAIN_S = 1.0  # pause after a start that found no database
 WATCH_S = 2.0  # between two checks of the right to write
-ALONE = 10  # factor on this pause if no other process ever takes over
+WITHOUT_TAKEOVER = 10  # factor on this pause if no other process ever takes over
 LARGE_ROWS = 4  # rows of a submission for the large intake: batches have 2 to 6 events
 ARRIVALS_AT_ONCE = 2  # deliveries: groups here are small
 MARK_AFTER = 3  # settlements: destinations here have few
@@ -338,7 +338,7 @@ class Process:
             await trio.sleep(
                 WATCH_S
                 * self.world.pace
-                * (1 if self.world.plan.nodes > 1 or "takeover" in faults else ALONE)
+                * (1 if self.world.plan.nodes > 1 or "takeover" in faults else WITHOUT_TAKEOVER)
             )
             try:
                 await self.stores.ownership.confirm()

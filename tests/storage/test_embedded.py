@@ -23,7 +23,7 @@ from storage.embedded.server import (
     attached,
     running_url,
 )
-from storage.embedded.warden import keep_running
+from storage.embedded.watchdog import keep_running
 from tests.patience import HANGS_S
 from tests.postgres import eventually
 

@@ -12,7 +12,7 @@ from storage.database.errors import MigrationError, StoreError, UnsuitableDataba
 from storage.database.locks import Lock, locked
 from storage.database.profiles import UPKEEP
 from storage.migrations import migrate as module
-from storage.migrations.migrate import ALONE, Migration, known_migrations, migrate
+from storage.migrations.migrate import SEPARATE, Migration, known_migrations, migrate
 from tests.patience import HANGS_S
 from tests.postgres import LOCK_WAITS, TestServer
 
@@ -25,7 +25,7 @@ WIDER = Migration(2, "0002_wider.sql", "ALTER TABLE first ADD COLUMN more int")
 INDEXED = Migration(
     2,
     "0002_indexed.sql",
-    f"""{ALONE}-- A crash may have left one that is not valid.
+    f"""{SEPARATE}-- A crash may have left one that is not valid.
 DROP INDEX CONCURRENTLY IF EXISTS by_n;
 CREATE INDEX CONCURRENTLY by_n ON first (n);
 """,

@@ -20,7 +20,7 @@ from api.cli.remote.made.words import ANALYTICS_GRANULARITY, ANALYTICS_PERIOD, S
 from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from angarium.shapes import DestinationTemplate
 
 SERIES = (
-    Column("AT", "at"),
-    Column("ATTEMPTS", "attempts"),
-    Column("DELIVERED", "delivered"),
-    Column("FAILED", "failed"),
-    Column("RETRIED", "retried"),
-    Column("DEAD", "deadLettered"),
-    Column("P50 MS", "latencyMs.p50"),
-    Column("P95 MS", "latencyMs.p95"),
-    Column("P99 MS", "latencyMs.p99"),
+    TableColumn("AT", "at"),
+    TableColumn("ATTEMPTS", "attempts"),
+    TableColumn("DELIVERED", "delivered"),
+    TableColumn("FAILED", "failed"),
+    TableColumn("RETRIED", "retried"),
+    TableColumn("DEAD", "deadLettered"),
+    TableColumn("P50 MS", "latencyMs.p50"),
+    TableColumn("P95 MS", "latencyMs.p95"),
+    TableColumn("P99 MS", "latencyMs.p99"),
 )
 the_id = click.argument("destination_id", metavar="ID")
 

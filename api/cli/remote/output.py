@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from api.cli.printing import json_text, say
-from api.cli.remote.tables import Column, Table, shown
+from api.cli.remote.tables import Table, TableColumn, shown
 
 FORMS = ("table", "json", "jsonl")
 PAGE = 100  # the API's largest page
@@ -36,7 +36,7 @@ class Output:
         else:
             click.echo(json_text(document, indent=self.form == "json"))
 
-    def rows(self, items: Iterable[Any], columns: Sequence[Column]) -> None:
+    def rows(self, items: Iterable[Any], columns: Sequence[TableColumn]) -> None:
         """Print objects as they arrive."""
         table = Table(columns)
         for item in items:
@@ -48,7 +48,7 @@ class Output:
             sys.stdout.flush()
 
     def whole(
-        self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
+        self, items: Sequence[Any], columns: Sequence[TableColumn], *, in_place: bool = False
     ) -> None:
         """Print all objects together. `in_place`: replace the terminal's content, and print no more lines
         than the terminal has."""
@@ -66,7 +66,7 @@ class Output:
     def listing(
         self,
         fetch: Fetch,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         limit: int | None,
         cursor: str | None,
     ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -19,16 +19,16 @@ HOUR_S = 3_600
 Row = dict[str, Any]
 
 COLUMNS = (
-    Column("STATE", "state"),
-    Column("HOLD", "hold"),
-    Column("PENDING", "pending"),
-    Column("RATE/S", "rate"),
-    Column("IN FLIGHT", "inFlight"),
-    Column("CONCURRENCY", "concurrency"),
-    Column("DLQ", "inDlq"),
-    Column("ID", "id"),
-    Column("NAME", "name"),
-    Column("URL", "url"),
+    TableColumn("STATE", "state"),
+    TableColumn("HOLD", "hold"),
+    TableColumn("PENDING", "pending"),
+    TableColumn("RATE/S", "rate"),
+    TableColumn("IN FLIGHT", "inFlight"),
+    TableColumn("CONCURRENCY", "concurrency"),
+    TableColumn("DLQ", "inDlq"),
+    TableColumn("ID", "id"),
+    TableColumn("NAME", "name"),
+    TableColumn("URL", "url"),
 )
 
 

@@ -7,7 +7,7 @@ import click
 
 from api.cli.remote.parameters import paged, since_until
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 from api.cli.suggestions import CommandGroup
 
 
@@ -31,7 +31,7 @@ class Plain(NamedTuple):
     method: str
     help: str
     arguments: tuple[tuple[str, str], ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     options: tuple[Option, ...] = ()
     paged: bool = False
     spans: bool = False
@@ -51,7 +51,7 @@ def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group
     return group
 
 
-def columns_of(commands: Sequence[Plain], name: str) -> tuple[Column, ...]:
+def columns_of(commands: Sequence[Plain], name: str) -> tuple[TableColumn, ...]:
     """Return the columns of a group's plain command."""
     return next(plain.columns for plain in commands if plain.name == name)
 

@@ -8,13 +8,13 @@ import click
 
 from api.cli.remote.output import note
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 if TYPE_CHECKING:
     from angarium import Client
 
 TOPICS = ("throughput", "health", "deliveries", "replays", "dlq")
-COLUMNS = (Column("TOPIC", "topic"), Column("DATA", "data"))
+COLUMNS = (TableColumn("TOPIC", "topic"), TableColumn("DATA", "data"))
 AWAY_S = 5.0  # between two attempts while the server does not respond
 
 

@@ -21,7 +21,7 @@ COLOURS = {
 }  # fmt: skip
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A title and a field, or a function that returns the text."""
 
     title: str
@@ -39,7 +39,7 @@ class Column(NamedTuple):
 class Table:
     """The layout of rows, page by page. Widths only grow."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[TableColumn]) -> None:
         self._columns = columns
         self._widths: list[int] = [len(column.title) for column in columns]
         self._begun = False

@@ -10,16 +10,16 @@ from api.cli.remote.made.templates import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 from api.cli.suggestions import CommandGroup
 
 FIELDS = (
-    Column("FIELD", "name"),
-    Column("TYPE", "type"),
-    Column("REQUIRED", "required"),
-    Column("SECRET", "secret"),
-    Column("TITLE", "title"),
-    Column("DESCRIPTION", "description"),
+    TableColumn("FIELD", "name"),
+    TableColumn("TYPE", "type"),
+    TableColumn("REQUIRED", "required"),
+    TableColumn("SECRET", "secret"),
+    TableColumn("TITLE", "title"),
+    TableColumn("DESCRIPTION", "description"),
 )
 the_id = click.argument("template_id", metavar="ID")
 

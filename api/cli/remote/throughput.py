@@ -8,19 +8,19 @@ import click
 
 from api.cli.errors import SettingsTrouble
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 if TYPE_CHECKING:
     from angarium import Client
 
 COLUMNS = (
-    Column("AT", "at"),
-    Column("ACCEPTED/s", "accepted"),
-    Column("DELIVERED/s", "delivered"),
-    Column("FAILED/s", "failed"),
-    Column("ATTEMPTS/s", "attempts"),
-    Column("PENDING", "pending"),
-    Column("IN FLIGHT", "inFlight"),
+    TableColumn("AT", "at"),
+    TableColumn("ACCEPTED/s", "accepted"),
+    TableColumn("DELIVERED/s", "delivered"),
+    TableColumn("FAILED/s", "failed"),
+    TableColumn("ATTEMPTS/s", "attempts"),
+    TableColumn("PENDING", "pending"),
+    TableColumn("IN FLIGHT", "inFlight"),
 )
 EVERY_S = 2.0
 

@@ -77,7 +77,7 @@ class Neighbour(_Reactor):
         self.limits = LIMITS
         self.closing = self.parting = False
         self.heads = None
-        self.elsewhere = None
+        self.request_relay = None
         self.bodies: list[bytes] = []
         self.budget = BodyBudget(1 << 20, 1 << 20)
         admission = AdmissionControl(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))

@@ -162,7 +162,7 @@ class _House:
         self.limits = LIMITS
         self.closing = self.parting = False
         self.heads = None  # no fast answers, so the application answers
-        self.elsewhere = None
+        self.request_relay = None
         self.seen: list[Request] = []
         self.http2 = False
         self.bodies = BodyBudget(1 << 24, 1 << 24)

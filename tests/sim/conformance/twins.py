@@ -9,7 +9,7 @@ from msgspec import Struct
 from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import Acceptance, BacklogRow, StoreError
 from engine.recording.requeue import Requeued
-from engine.replay.ports import Enqueued, Named
+from engine.replay.ports import Enqueued, NamedDelivery
 from tests.sim.conformance.sides import Ports, Postgres, Side, Simulated
 
 _ALIGN = "SELECT setval('intake_group', greatest($1::bigint, last_value)) FROM intake_group"
@@ -99,7 +99,11 @@ async def _outcome(call: Call, ports: Ports) -> Any:
 
 def _comparable(outcome: Any) -> Any:
     """Return an answer without the order of rows, if its port promises none."""
-    if isinstance(outcome, list) and outcome and isinstance(outcome[0], (BacklogRow, Named)):
+    if (
+        isinstance(outcome, list)
+        and outcome
+        and isinstance(outcome[0], (BacklogRow, NamedDelivery))
+    ):
         return sorted(map(msgspec.to_builtins, outcome), key=repr)
     if isinstance(outcome, list) and outcome and isinstance(outcome[0], str):
         return sorted(outcome)

@@ -135,7 +135,7 @@ async def order(world: World, job: ReplayJob, leg: Leg) -> None:
         "outstanding", lambda ports: ports.replays.outstanding(job, leg, limit)
     )
     asked = [*leg.ordered, world.identity.other(), *found.ids]
-    await world.twins.call("standing", lambda ports: ports.replays.standing(job, asked))
+    await world.twins.call("order_states", lambda ports: ports.replays.order_states(job, asked))
     following: list[str] = random.choice((found.ids, [], found.ids + leg.ordered))
     step = OrderStep(
         job.environment, job.id, leg.destination, leg.step + (random.random() < 0.05),

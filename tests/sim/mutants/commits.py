@@ -14,7 +14,7 @@ from engine.replay.admission import ChunkEntry
 from engine.replay.ordering import OrderGiver
 from engine.replay.runner import ReplayRunner
 from engine.routing.router import Router
-from engine.runtime.halves import Halves
+from engine.runtime.bisection import Bisection
 from engine.wire.signing import Signer
 from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import settle
@@ -73,7 +73,7 @@ INTAKE = (
         "half of a poisoned group",
         "Only the first half of a group that the database refused is tried again.",
         (
-            Halves,
+            Bisection,
             "divide",
             "add _parts",
             "self._parts += [list(part[:middle])]",

@@ -4,9 +4,9 @@ and answers that are lost on a link.
 Their histories have 2 to 5 nodes.
 """
 
-from api.door import elsewhere
+from api.door import request_relay
 from api.door.conversation import Conversation
-from api.door.elsewhere import Elsewhere
+from api.door.request_relay import RequestRelay
 from engine.intake.intake import Intake
 from engine.nodes.parts import WorkerPart
 from engine.nodes.placement import MoveWatch
@@ -117,7 +117,7 @@ FATES = (
         "a lost fate is called a refusal",
         "If a link breaks before the answer, its caller is told that no event was accepted.",
         (
-            Elsewhere,
+            RequestRelay,
             "_relay",
             "if started",
             "HERE\nawait _refuse(exchange, send, 503, 'overloaded', '')\nreturn",
@@ -147,7 +147,7 @@ FATES = (
     mutant(
         "a request without a key is served again",
         "Each request whose link breaks is served by the next node, with a key or without.",
-        (elsewhere, "can_repeat", "return all", "return True"),
+        (request_relay, "can_repeat", "return all", "return True"),
         needs="links",
         nodes=True,
     ),
@@ -155,7 +155,7 @@ FATES = (
         "a lost fate is tried again",
         "If a link breaks before the answer, the request is relayed once more.",
         (
-            Elsewhere,
+            RequestRelay,
             "_relay",
             "if started",
             "exchange.rewind()\nreturn await self._relay(part, exchange, client, receive, send)",

@@ -10,7 +10,7 @@ from engine.core.vocabulary import DestinationStatus, JobKind, ReplayStatus
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.ports import PoisonError
 from engine.replay.job import UNFINISHED, Leg, ReplayJob
-from engine.replay.ports import Named
+from engine.replay.ports import NamedDelivery
 from storage.log.partitions import lowest_id
 from storage.log.walk import LOWEST
 from tests.sim.store.connection import Pool
@@ -117,10 +117,10 @@ class SimulatedJobs:
         self._tables = tables
         self._pool = pool
 
-    async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
+    async def named(self, environment: int, deliveries: Sequence[str]) -> list[NamedDelivery]:
         wanted = list(deliveries)
 
-        def work() -> list[Named]:
+        def work() -> list[NamedDelivery]:
             found = []
             for identifier in wanted:
                 row = self._tables.deliveries.get((environment, identifier))
@@ -130,7 +130,9 @@ class SimulatedJobs:
                 if record is not None:
                     account, status = record.customer_account, record.status
                     found.append(
-                        Named(row.id, row.origin, row.status, row.destination, account, status)
+                        NamedDelivery(
+                            row.id, row.origin, row.status, row.destination, account, status
+                        )
                     )
             return found
 

@@ -88,7 +88,7 @@ def _selects(tables: Tables, job: ReplayJob) -> Callable[[StoredDelivery], bool]
     return selects
 
 
-def standing(tables: Tables, job: ReplayJob, deliveries: list[str]) -> list[OrderState]:
+def order_states(tables: Tables, job: ReplayJob, deliveries: list[str]) -> list[OrderState]:
     found = []
     for identifier in deliveries:
         row = tables.deliveries.get((job.environment, identifier))

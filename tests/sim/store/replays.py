@@ -226,9 +226,9 @@ class SimulatedReplays:
         )  # fmt: skip
         return await self._pool.read("outstanding", work)
 
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        work = partial(orders.standing, self._tables, job, list(deliveries))
-        return await self._pool.read("standing", work)
+    async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        work = partial(orders.order_states, self._tables, job, list(deliveries))
+        return await self._pool.read("order_states", work)
 
     async def order(self, step: OrderStep) -> bool:
         return await self._write("order", partial(steps.order, self._tables, step))

@@ -2,7 +2,7 @@
 """The plain commands of `angarium audit`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -17,12 +17,12 @@ PLAIN: tuple[Plain, ...] = (
             "search stopped."
         ),
         columns=(
-            Column("AT", "createdAt"),
-            Column("ID", "id"),
-            Column("ACTOR", "actorType"),
-            Column("ACTOR ID", "actorId"),
-            Column("ACTION", "action"),
-            Column("OBJECT", "objectId"),
+            TableColumn("AT", "createdAt"),
+            TableColumn("ID", "id"),
+            TableColumn("ACTOR", "actorType"),
+            TableColumn("ACTOR ID", "actorId"),
+            TableColumn("ACTION", "action"),
+            TableColumn("OBJECT", "objectId"),
         ),
         options=(
             Option(

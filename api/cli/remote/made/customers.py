@@ -2,7 +2,7 @@
 """The plain commands of `angarium customers`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -10,9 +10,9 @@ PLAIN: tuple[Plain, ...] = (
         "customers.list",
         help=("List customers.\n\nSorted by the bytes of `customerExternalId`."),
         columns=(
-            Column("CUSTOMER", "customerExternalId"),
-            Column("NAME", "name"),
-            Column("SINCE", "createdAt"),
+            TableColumn("CUSTOMER", "customerExternalId"),
+            TableColumn("NAME", "name"),
+            TableColumn("SINCE", "createdAt"),
         ),
         options=(
             Option(

@@ -2,7 +2,7 @@
 """The plain commands of `angarium deliveries`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -14,15 +14,15 @@ PLAIN: tuple[Plain, ...] = (
             "page has `searchedTo`, the time at which the search stopped."
         ),
         columns=(
-            Column("CREATED", "createdAt"),
-            Column("ID", "id"),
-            Column("STATUS", "status"),
-            Column("TRY", "attemptCount"),
-            Column("HTTP", "responseStatus"),
-            Column("ERROR", "errorCategory"),
-            Column("DLQ", "dlqStatus"),
-            Column("DESTINATION", "destinationId"),
-            Column("EVENT TYPE", "eventType"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("ID", "id"),
+            TableColumn("STATUS", "status"),
+            TableColumn("TRY", "attemptCount"),
+            TableColumn("HTTP", "responseStatus"),
+            TableColumn("ERROR", "errorCategory"),
+            TableColumn("DLQ", "dlqStatus"),
+            TableColumn("DESTINATION", "destinationId"),
+            TableColumn("EVENT TYPE", "eventType"),
         ),
         options=(
             Option(
@@ -145,13 +145,13 @@ PLAIN: tuple[Plain, ...] = (
         ),
         arguments=(("delivery_id", "ID"),),
         columns=(
-            Column("TRY", "number"),
-            Column("STARTED", "startedAt"),
-            Column("MS", "durationMs"),
-            Column("OK", "success"),
-            Column("HTTP", "responseStatus"),
-            Column("ERROR", "errorCategory"),
-            Column("MESSAGE", "errorMessage"),
+            TableColumn("TRY", "number"),
+            TableColumn("STARTED", "startedAt"),
+            TableColumn("MS", "durationMs"),
+            TableColumn("OK", "success"),
+            TableColumn("HTTP", "responseStatus"),
+            TableColumn("ERROR", "errorCategory"),
+            TableColumn("MESSAGE", "errorMessage"),
         ),
         paged=True,
     ),

@@ -2,7 +2,7 @@
 """The plain commands of `angarium destinations`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -10,13 +10,13 @@ PLAIN: tuple[Plain, ...] = (
         "destinations.list",
         help=("List destinations."),
         columns=(
-            Column("ID", "id"),
-            Column("STATUS", "status"),
-            Column("ORDERING", "delivery.ordering"),
-            Column("CUSTOMER", "customerExternalId"),
-            Column("TEMPLATE", "templateId"),
-            Column("NAME", "name"),
-            Column("URL", "url"),
+            TableColumn("ID", "id"),
+            TableColumn("STATUS", "status"),
+            TableColumn("ORDERING", "delivery.ordering"),
+            TableColumn("CUSTOMER", "customerExternalId"),
+            TableColumn("TEMPLATE", "templateId"),
+            TableColumn("NAME", "name"),
+            TableColumn("URL", "url"),
         ),
         options=(
             Option(
@@ -79,14 +79,14 @@ PLAIN: tuple[Plain, ...] = (
             "pages."
         ),
         columns=(
-            Column("STATE", "health.state"),
-            Column("PENDING", "health.queue.pending"),
-            Column("IN FLIGHT", "health.queue.inFlight"),
-            Column("DLQ", "inDlq"),
-            Column("ATTEMPTS 24H", "totals.attempts"),
-            Column("FAILED 24H", "totals.failed"),
-            Column("ID", "destination.id"),
-            Column("NAME", "destination.name"),
+            TableColumn("STATE", "health.state"),
+            TableColumn("PENDING", "health.queue.pending"),
+            TableColumn("IN FLIGHT", "health.queue.inFlight"),
+            TableColumn("DLQ", "inDlq"),
+            TableColumn("ATTEMPTS 24H", "totals.attempts"),
+            TableColumn("FAILED 24H", "totals.failed"),
+            TableColumn("ID", "destination.id"),
+            TableColumn("NAME", "destination.name"),
         ),
         options=(
             Option(
@@ -149,13 +149,13 @@ PLAIN: tuple[Plain, ...] = (
         ),
         arguments=(("destination_id", "ID"),),
         columns=(
-            Column("KIND", "kind"),
-            Column("KEY", "key"),
-            Column("DEPTH", "depth"),
-            Column("HEAD", "head.id"),
-            Column("STATUS", "head.status"),
-            Column("ERROR", "head.errorCategory"),
-            Column("UNTIL", "until"),
+            TableColumn("KIND", "kind"),
+            TableColumn("KEY", "key"),
+            TableColumn("DEPTH", "depth"),
+            TableColumn("HEAD", "head.id"),
+            TableColumn("STATUS", "head.status"),
+            TableColumn("ERROR", "head.errorCategory"),
+            TableColumn("UNTIL", "until"),
         ),
         paged=True,
     ),

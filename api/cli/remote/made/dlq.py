@@ -2,7 +2,7 @@
 """The plain commands of `angarium dlq`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -16,14 +16,14 @@ PLAIN: tuple[Plain, ...] = (
             "letter."
         ),
         columns=(
-            Column("DEAD SINCE", "deadLetteredAt"),
-            Column("DELIVERY", "deliveryId"),
-            Column("TRIES", "attemptCount"),
-            Column("ERROR", "errorCategory"),
-            Column("HTTP", "responseStatus"),
-            Column("DESTINATION", "destinationId"),
-            Column("EVENT TYPE", "eventType"),
-            Column("LAST ERROR", "lastError"),
+            TableColumn("DEAD SINCE", "deadLetteredAt"),
+            TableColumn("DELIVERY", "deliveryId"),
+            TableColumn("TRIES", "attemptCount"),
+            TableColumn("ERROR", "errorCategory"),
+            TableColumn("HTTP", "responseStatus"),
+            TableColumn("DESTINATION", "destinationId"),
+            TableColumn("EVENT TYPE", "eventType"),
+            TableColumn("LAST ERROR", "lastError"),
         ),
         options=(
             Option(
@@ -91,13 +91,13 @@ PLAIN: tuple[Plain, ...] = (
             "examined entry. Give a group's `signature` to the retry or discard in bulk."
         ),
         columns=(
-            Column("COUNT", "count"),
-            Column("ERROR", "errorCategory"),
-            Column("HTTP", "responseStatus"),
-            Column("LAST", "lastAt"),
-            Column("DESTINATION", "destinationId"),
-            Column("SIGNATURE", "signature"),
-            Column("LAST ERROR", "lastError"),
+            TableColumn("COUNT", "count"),
+            TableColumn("ERROR", "errorCategory"),
+            TableColumn("HTTP", "responseStatus"),
+            TableColumn("LAST", "lastAt"),
+            TableColumn("DESTINATION", "destinationId"),
+            TableColumn("SIGNATURE", "signature"),
+            TableColumn("LAST ERROR", "lastError"),
         ),
         options=(
             Option(

@@ -2,7 +2,7 @@
 """The plain commands of `angarium events`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -14,12 +14,12 @@ PLAIN: tuple[Plain, ...] = (
             "events, with only the deliveries to its customer's destinations."
         ),
         columns=(
-            Column("RECEIVED", "receivedAt"),
-            Column("ID", "id"),
-            Column("DELIVERIES", "deliveries"),
-            Column("CUSTOMER", "customerExternalId"),
-            Column("SOURCE", "source"),
-            Column("EVENT TYPE", "eventType"),
+            TableColumn("RECEIVED", "receivedAt"),
+            TableColumn("ID", "id"),
+            TableColumn("DELIVERIES", "deliveries"),
+            TableColumn("CUSTOMER", "customerExternalId"),
+            TableColumn("SOURCE", "source"),
+            TableColumn("EVENT TYPE", "eventType"),
         ),
         options=(
             Option(
@@ -116,15 +116,15 @@ PLAIN: tuple[Plain, ...] = (
         help=("List an event's deliveries."),
         arguments=(("event_id", "ID"),),
         columns=(
-            Column("CREATED", "createdAt"),
-            Column("ID", "id"),
-            Column("STATUS", "status"),
-            Column("TRY", "attemptCount"),
-            Column("HTTP", "responseStatus"),
-            Column("ERROR", "errorCategory"),
-            Column("DLQ", "dlqStatus"),
-            Column("DESTINATION", "destinationId"),
-            Column("EVENT TYPE", "eventType"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("ID", "id"),
+            TableColumn("STATUS", "status"),
+            TableColumn("TRY", "attemptCount"),
+            TableColumn("HTTP", "responseStatus"),
+            TableColumn("ERROR", "errorCategory"),
+            TableColumn("DLQ", "dlqStatus"),
+            TableColumn("DESTINATION", "destinationId"),
+            TableColumn("EVENT TYPE", "eventType"),
         ),
     ),
 )

@@ -2,7 +2,7 @@
 """The plain commands of `angarium files`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -13,12 +13,12 @@ PLAIN: tuple[Plain, ...] = (
             "sees its customer's files."
         ),
         columns=(
-            Column("ID", "id"),
-            Column("STATE", "state"),
-            Column("CREATED", "createdAt"),
-            Column("SIZE", "sizeBytes"),
-            Column("TYPE", "contentType"),
-            Column("NAME", "fileName"),
+            TableColumn("ID", "id"),
+            TableColumn("STATE", "state"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("SIZE", "sizeBytes"),
+            TableColumn("TYPE", "contentType"),
+            TableColumn("NAME", "fileName"),
         ),
         options=(
             Option(

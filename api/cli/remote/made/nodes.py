@@ -2,7 +2,7 @@
 """The plain commands of `angarium nodes`."""
 
 from api.cli.remote.plain import Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -16,20 +16,20 @@ PLAIN: tuple[Plain, ...] = (
             "fails."
         ),
         columns=(
-            Column("NAME", "name"),
-            Column("ID", "id"),
-            Column("STATE", "state"),
-            Column("VERSION", "version"),
-            Column("STARTED", "startedAt"),
-            Column("ROLE", "role"),
-            Column("PART", "part"),
-            Column("SLOTS", "slots"),
-            Column("DRAINED", "drained"),
-            Column("ACCEPTED/S", "acceptedPerSecond"),
-            Column("DELIVERED/S", "deliveredPerSecond"),
-            Column("WAITING", "waiting"),
-            Column("LINK", "link"),
-            Column("HEARTBEAT MS", "heartbeatAgeMs"),
+            TableColumn("NAME", "name"),
+            TableColumn("ID", "id"),
+            TableColumn("STATE", "state"),
+            TableColumn("VERSION", "version"),
+            TableColumn("STARTED", "startedAt"),
+            TableColumn("ROLE", "role"),
+            TableColumn("PART", "part"),
+            TableColumn("SLOTS", "slots"),
+            TableColumn("DRAINED", "drained"),
+            TableColumn("ACCEPTED/S", "acceptedPerSecond"),
+            TableColumn("DELIVERED/S", "deliveredPerSecond"),
+            TableColumn("WAITING", "waiting"),
+            TableColumn("LINK", "link"),
+            TableColumn("HEARTBEAT MS", "heartbeatAgeMs"),
         ),
         paged=True,
     ),

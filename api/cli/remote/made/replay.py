@@ -2,7 +2,7 @@
 """The plain commands of `angarium replay`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -10,16 +10,16 @@ PLAIN: tuple[Plain, ...] = (
         "replay_jobs.list",
         help=("List replay jobs.\n\nJobs of the kinds REPLAY, CANCEL and RETRY, newest first."),
         columns=(
-            Column("CREATED", "createdAt"),
-            Column("ID", "id"),
-            Column("KIND", "kind"),
-            Column("STATUS", "status"),
-            Column("DRY RUN", "dryRun"),
-            Column("TOTAL", "total"),
-            Column("DELIVERED", "delivered"),
-            Column("FAILED", "failed"),
-            Column("FINISHED", "finishedAt"),
-            Column("DESTINATION", "destinationId"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("ID", "id"),
+            TableColumn("KIND", "kind"),
+            TableColumn("STATUS", "status"),
+            TableColumn("DRY RUN", "dryRun"),
+            TableColumn("TOTAL", "total"),
+            TableColumn("DELIVERED", "delivered"),
+            TableColumn("FAILED", "failed"),
+            TableColumn("FINISHED", "finishedAt"),
+            TableColumn("DESTINATION", "destinationId"),
         ),
         options=(
             Option(

@@ -2,7 +2,7 @@
 """The plain commands of `angarium rules`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -10,13 +10,13 @@ PLAIN: tuple[Plain, ...] = (
         "routing_rules.list",
         help=("List routing rules."),
         columns=(
-            Column("ID", "id"),
-            Column("ENABLED", "enabled"),
-            Column("PRIORITY", "priority"),
-            Column("DESTINATION", "destinationId"),
-            Column("EVENT TYPES", "eventTypes"),
-            Column("FILTER", "filter"),
-            Column("NAME", "name"),
+            TableColumn("ID", "id"),
+            TableColumn("ENABLED", "enabled"),
+            TableColumn("PRIORITY", "priority"),
+            TableColumn("DESTINATION", "destinationId"),
+            TableColumn("EVENT TYPES", "eventTypes"),
+            TableColumn("FILTER", "filter"),
+            TableColumn("NAME", "name"),
         ),
         options=(
             Option(

@@ -2,7 +2,7 @@
 """The plain commands of `angarium schemas`."""
 
 from api.cli.remote.plain import Option, Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -10,12 +10,12 @@ PLAIN: tuple[Plain, ...] = (
         "schemas.list",
         help=("List versions of event schemas."),
         columns=(
-            Column("ID", "id"),
-            Column("VERSION", "version"),
-            Column("STATUS", "status"),
-            Column("CREATED", "createdAt"),
-            Column("EVENT TYPE", "eventType"),
-            Column("DESCRIPTION", "description"),
+            TableColumn("ID", "id"),
+            TableColumn("VERSION", "version"),
+            TableColumn("STATUS", "status"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("EVENT TYPE", "eventType"),
+            TableColumn("DESCRIPTION", "description"),
         ),
         options=(
             Option(
@@ -35,12 +35,12 @@ PLAIN: tuple[Plain, ...] = (
         help=("List the versions of an event type's schema."),
         arguments=(("event_type", "EVENT_TYPE"),),
         columns=(
-            Column("ID", "id"),
-            Column("VERSION", "version"),
-            Column("STATUS", "status"),
-            Column("CREATED", "createdAt"),
-            Column("EVENT TYPE", "eventType"),
-            Column("DESCRIPTION", "description"),
+            TableColumn("ID", "id"),
+            TableColumn("VERSION", "version"),
+            TableColumn("STATUS", "status"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("EVENT TYPE", "eventType"),
+            TableColumn("DESCRIPTION", "description"),
         ),
     ),
     Plain(

@@ -2,7 +2,7 @@
 """The plain commands of `angarium templates`."""
 
 from api.cli.remote.plain import Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -13,10 +13,10 @@ PLAIN: tuple[Plain, ...] = (
             "workspaces and environments."
         ),
         columns=(
-            Column("ID", "id"),
-            Column("CATEGORY", "category"),
-            Column("NAME", "name"),
-            Column("DESCRIPTION", "description"),
+            TableColumn("ID", "id"),
+            TableColumn("CATEGORY", "category"),
+            TableColumn("NAME", "name"),
+            TableColumn("DESCRIPTION", "description"),
         ),
         paged=True,
     ),

@@ -2,7 +2,7 @@
 """The plain commands of `angarium transforms`."""
 
 from api.cli.remote.plain import Plain
-from api.cli.remote.tables import Column
+from api.cli.remote.tables import TableColumn
 
 PLAIN: tuple[Plain, ...] = (
     Plain(
@@ -14,12 +14,12 @@ PLAIN: tuple[Plain, ...] = (
         ),
         arguments=(("destination_id", "DESTINATION_ID"),),
         columns=(
-            Column("ID", "id"),
-            Column("VERSION", "version"),
-            Column("STATUS", "status"),
-            Column("CREATED", "createdAt"),
-            Column("PUBLISHED", "publishedAt"),
-            Column("NAME", "name"),
+            TableColumn("ID", "id"),
+            TableColumn("VERSION", "version"),
+            TableColumn("STATUS", "status"),
+            TableColumn("CREATED", "createdAt"),
+            TableColumn("PUBLISHED", "publishedAt"),
+            TableColumn("NAME", "name"),
         ),
     ),
     Plain(

@@ -1,6 +1,6 @@
-"""The sideline: it does the long computations of commands in slices, one computation at a time.
+"""The slice executor: it does the long computations of commands in slices, one computation at a time.
 
-Environments take turns. The sideline is no thread, because a busy thread keeps the interpreter for 5 ms
+Environments take turns. The executor is no thread, because a busy thread keeps the interpreter for 5 ms
 at a time: after each system call, the loop would have to wait that long to continue.
 """
 
@@ -13,14 +13,14 @@ import trio
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
 
-# A pause lasts this many times the CPU of the slice before it, so the sideline uses at most a quarter of
+# A pause lasts this many times the CPU of the slice before it, so the executor uses at most a quarter of
 # the loop's time.
 REST = 3.0
 
 T = TypeVar("T")
 
 
-class Sideline:
+class SliceExecutor:
     """Owner of the work under way."""
 
     def __init__(self, cpu: Callable[[], float] = time.thread_time) -> None:

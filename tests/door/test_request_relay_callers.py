@@ -6,7 +6,7 @@ import trio.testing
 
 from api.door.exchange import Exchange
 from tests.door.house import EVENT, post
-from tests.door.test_elsewhere import open_pair
+from tests.door.test_request_relay import open_pair
 from tests.patience import until
 
 
@@ -28,7 +28,7 @@ async def test_a_credential_that_nobody_knows_is_refused_here() -> None:
 async def test_an_unknown_credential_does_not_wait_if_too_many_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.door.elsewhere.STRANGERS", 1)
+    monkeypatch.setattr("api.door.request_relay.STRANGERS", 1)
     async with open_pair() as pair:
         pair.known, pair.caught_up = False, trio.Event()
         waiting = await pair.near.connect()

@@ -16,8 +16,8 @@ from trio.testing import MockClock
 from api.budget import BodyBudget
 from api.door.connection import ClientConnection
 from api.door.conversation import AwayError, SilentError, see_that_read
-from api.door.elsewhere import TRIES, Elsewhere
 from api.door.link_form import GOODBYE
+from api.door.request_relay import TRIES, RequestRelay
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart
 from tests.door.house import EVENT, INGEST, LATE_S, QUICK, Client, House, post, running
@@ -44,7 +44,7 @@ class Pair:
         self.frozen: list[socket.socket] | None = None  # links that the far worker does not read
         self.moves: list[int] = []  # parts that moved since the last call
         self.moves_meanwhile: list[int] = []  # parts that move while the next link opens
-        self.near.door.elsewhere = Elsewhere(
+        self.near.door.request_relay = RequestRelay(
             WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up, moved=self.moved
         )
 
@@ -126,7 +126,7 @@ async def test_a_kept_connection_keeps_its_link() -> None:
 
 
 async def test_a_worker_that_is_not_there_is_told_with_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.door.elsewhere.LINK_S", 0.01)
+    monkeypatch.setattr("api.door.request_relay.LINK_S", 0.01)
     async with open_pair() as pair:
         pair.absent = True
         for lane in (by_http1, by_http2):
@@ -283,7 +283,7 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
     streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.door.conversation.LINK_S", 0.01)
-    monkeypatch.setattr("api.door.elsewhere.AWAY_S", LATE_S)
+    monkeypatch.setattr("api.door.request_relay.AWAY_S", LATE_S)
     async with open_pair() as pair:
         pair.frozen = []
         client = await pair.near.connect()
@@ -317,15 +317,15 @@ async def test_a_link_is_given_up_only_while_the_worker_has_not_read_the_request
 
 async def test_the_links_of_a_part_that_moved_are_dropped() -> None:
     async with open_pair() as pair:
-        elsewhere = pair.near.door.elsewhere
-        assert elsewhere is not None
+        request_relay = pair.near.door.request_relay
+        assert request_relay is not None
         idle, waiting = await pair.near.connect(), await pair.near.connect()
         await idle.send(post())
         assert (await idle.response()).status == 202
         pair.far.ingest.hold = True
         await waiting.send(post())
         await pair.far.ingest.wait_waiting()
-        elsewhere.forget(FAR.number)
+        request_relay.forget(FAR.number)
         assert (await waiting.response()).status == 500, "its fate is unknown"
         pair.far.ingest.hold = False
         pair.far.ingest.answer()
@@ -336,14 +336,14 @@ async def test_the_links_of_a_part_that_moved_are_dropped() -> None:
 
 async def test_a_request_that_goes_to_the_new_node_is_not_dropped_with_the_former_links() -> None:
     async with open_pair() as pair:
-        elsewhere = pair.near.door.elsewhere
-        assert elsewhere is not None
+        request_relay = pair.near.door.request_relay
+        assert request_relay is not None
         pair.far.ingest.hold = True
         client = await pair.near.connect()
         pair.moves = [FAR.number]
         await client.send(post())
         await pair.far.ingest.wait_waiting()
-        elsewhere.refresh()
+        request_relay.refresh()
         pair.far.ingest.hold = False
         pair.far.ingest.answer()
         assert (await client.response()).status == 202

@@ -50,7 +50,7 @@ STRANGERS = 64  # the requests with unknown credentials that can wait at once
 Dial = Callable[[int, Address], Awaitable[Link]]
 
 
-class Elsewhere:
+class RequestRelay:
     """The relay and its idle links."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The desk: the API client of one caller's tools."""
+"""The access of one caller's tools to the API."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ Connect = Callable[[Environment | None], AsyncClient]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ApiAccess:
     """One caller's access to the API. `connect` returns a client for an environment; None: the
     environment of the key. `environment` is the default of tool calls. `manages` is True if the key's
     scope is `manage`."""

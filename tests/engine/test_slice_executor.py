@@ -8,7 +8,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.model.errors import Refusal
 from engine.runtime.fair_semaphore import WAITING_EACH
-from engine.runtime.sideline import REST, Sideline
+from engine.runtime.slice_executor import REST, SliceExecutor
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ async def test_the_others_have_three_times_as_long(autojump_clock: MockClock) ->
         return "done"
 
     began = trio.current_time()
-    assert await Sideline(lambda: used_s).done(1, work) == "done"
+    assert await SliceExecutor(lambda: used_s).done(1, work) == "done"
     assert trio.current_time() - began == pytest.approx(10 * 0.5 * REST)
 
 
 async def test_environments_take_turns_and_each_has_a_bounded_queue(
     autojump_clock: MockClock,
 ) -> None:
-    sideline, order = Sideline(), list[int]()
+    executor, order = SliceExecutor(), list[int]()
     refused = 0
 
     async def ask(environment: int) -> None:
@@ -45,7 +45,7 @@ async def test_environments_take_turns_and_each_has_a_bounded_queue(
             order.append(environment)
 
         try:
-            await sideline.done(environment, work)
+            await executor.done(environment, work)
         except Refusal:
             refused += 1
 
@@ -69,8 +69,8 @@ async def test_work_that_is_not_waited_for_any_more_holds_nothing() -> None:
         finally:
             ended = True
 
-    sideline = Sideline()
+    executor = SliceExecutor()
     with trio.move_on_after(0):
-        await sideline.done(1, work)
+        await executor.done(1, work)
     assert ended
-    assert await sideline.done(1, lambda _: "free") == "free"
+    assert await executor.done(1, lambda _: "free") == "free"

@@ -1,9 +1,9 @@
-"""The halves of a group: every item is run or refused once, in order, and only bad items fail."""
+"""The bisection of a group: every item is run or refused once, in order, and only bad items fail."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runtime.halves import Halves
+from engine.runtime.bisection import Bisection
 
 items = st.lists(st.booleans(), max_size=70)  # True for each item that is refused
 
@@ -11,15 +11,15 @@ items = st.lists(st.booleans(), max_size=70)  # True for each item that is refus
 def run(bad: list[bool]) -> tuple[list[int], list[int], int]:
     """Run a group whose `bad` items are refused. Return the written items, the failed items, and the
     number of tries."""
-    halves = Halves(range(len(bad)))
+    bisection = Bisection(range(len(bad)))
     written: list[int] = []
     failed: list[int] = []
     tries = 0
-    for part in halves:
+    for part in bisection:
         tries += 1
         if not any(bad[each] for each in part):
             written += part
-        elif not halves.divide(part):
+        elif not bisection.divide(part):
             failed += part
     return written, failed, tries
 
@@ -43,28 +43,28 @@ def test_one_item_at_fault_is_found_in_a_logarithm_of_tries(
 
 @given(items, st.integers(0, 140))
 def test_whenever_it_stops_each_item_is_in_one_place(bad: list[bool], steps: int) -> None:
-    halves = Halves(range(len(bad)))
+    bisection = Bisection(range(len(bad)))
     seen: list[int] = []
-    for part in halves:
+    for part in bisection:
         if not steps:
-            halves.put_back(part)
+            bisection.put_back(part)
             break
         steps -= 1
-        if not any(bad[each] for each in part) or not halves.divide(part):
+        if not any(bad[each] for each in part) or not bisection.divide(part):
             seen += part
-    assert seen + list(halves.rest()) == list(range(len(bad)))
+    assert seen + list(bisection.rest()) == list(range(len(bad)))
 
 
 @given(items, st.sets(st.integers(0, 70)))
 def test_items_that_nobody_wants_are_dropped_and_no_others(bad: list[bool], gone: set[int]) -> None:
-    halves = Halves(range(len(bad)))
-    for part in halves:
-        halves.divide(part)
+    bisection = Bisection(range(len(bad)))
+    for part in bisection:
+        bisection.divide(part)
         break
-    before = list(halves.rest())
-    halves.keep(lambda each: each not in gone)
-    assert list(halves.rest()) == [each for each in before if each not in gone]
+    before = list(bisection.rest())
+    bisection.keep(lambda each: each not in gone)
+    assert list(bisection.rest()) == [each for each in before if each not in gone]
 
 
 def test_an_empty_group_is_run_once() -> None:
-    assert list(Halves[int]([])) == [[]]
+    assert list(Bisection[int]([])) == [[]]

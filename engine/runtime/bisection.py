@@ -1,4 +1,4 @@
-"""The halves of a refused group: the caller divides it until the item at fault is alone."""
+"""The bisection of a refused group: the caller divides it until a part has only the item at fault."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Halves(Generic[T]):
+class Bisection(Generic[T]):
     """The parts of a group that are still to be run."""
 
     def __init__(self, items: Sequence[T]) -> None:
