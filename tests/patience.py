@@ -4,10 +4,13 @@ On a busy machine that runs other tests, a second's work can take a minute.
 """
 
 from collections.abc import Callable
+from time import monotonic
 
 import trio
+import trio.testing
 
 HANGS_S = 240.0
+BLOCKED_S = 0.002
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -15,3 +18,11 @@ async def until(condition: Callable[[], object]) -> None:
     with trio.fail_after(HANGS_S):
         while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
             await trio.sleep(0.002)
+
+
+async def until_blocked(condition: Callable[[], object]) -> None:
+    """Wait for an effect of real sockets in a test whose clock stands still."""
+    hangs_at = monotonic() + HANGS_S
+    while not condition():
+        assert monotonic() < hangs_at
+        await trio.testing.wait_all_tasks_blocked(BLOCKED_S)

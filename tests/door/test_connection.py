@@ -13,6 +13,7 @@ from api.ingestion import EVENT_BYTES
 from engine.ingest.ingest import Reply
 from engine.plans.plans import BUILT_IN
 from tests.door.house import EVENT, INGEST, LATE_S, QUICK, House, open_house, post, running
+from tests.patience import until, until_blocked
 from tests.service.steps import counted_steps
 
 CHUNKED = (
@@ -261,6 +262,7 @@ async def test_a_slow_head_is_a_408(mock_clock: MockClock) -> None:
     async with open_house(limits=DEADLINES) as house:
         client = await house.connect()
         await client.send(b"GET / HT")
+        await until_blocked(lambda: house.door.statistics().connections == 1)
         await trio.testing.wait_all_tasks_blocked(0.01)
         mock_clock.jump(DEADLINES.head_s - 0.01)
         await trio.testing.wait_all_tasks_blocked(0.01)
@@ -403,8 +405,8 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
         slow = 200
         for _ in range(slow):
             await (await house.connect()).send(b"POST /events HTTP/1.1\r\nA: ")
+        await until(lambda: house.door.statistics().connections == slow + 1)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        assert house.door.statistics().connections == slow + 1
         more = [beside - before for beside, before in zip(await work(), alone, strict=True)]
         assert max(more) < slow, "not a pass and not a line for each slow connection"
 

@@ -35,7 +35,7 @@ from tests.door.house import (
 from tests.door.http2_client import Http2Client, dial
 from tests.door.test_http2_floods import FLOODS, MANY, flooded_by
 from tests.door.test_http2_smuggling import SETTING, frame
-from tests.patience import HANGS_S
+from tests.patience import HANGS_S, until_blocked
 
 GOODBYE = b"\0\0\x08\7" + bytes(13)  # GOAWAY without an error
 HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
@@ -456,7 +456,7 @@ async def test_draining_ends_by_force(mock_clock: MockClock) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(house.door.drain, trio.current_time() + 1)
             await trio.testing.wait_all_tasks_blocked(0.01)
-            assert house.door.statistics().http2_connections == 1
+            await until_blocked(lambda: house.door.statistics().http2_connections == 1)
             mock_clock.jump(1)  # afterwards the clock stands still
         assert house.door.statistics().http2_connections == 0
         house.ingest.answer()

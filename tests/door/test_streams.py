@@ -13,6 +13,7 @@ from trio.testing import MockClock
 from api.budget import STREAM_BYTES, BodyBudget
 from tests.door.house import LATE_S, QUICK, Client, House, post, running
 from tests.door.streams import FILE, LARGEST, Warehouse, digest
+from tests.patience import until
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
 QUIET_S = 0.1  # longer than the system delays an acknowledgement, 0.04 s
@@ -60,6 +61,7 @@ async def test_a_client_is_held_back_while_the_application_does_not_read() -> No
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.send, post(b"/upload", FILE))
             await warehouse.wait_part(1)
+            await until(lambda: house.door.statistics().body_bytes == STREAM_BYTES)
             await trio.testing.wait_all_tasks_blocked(0.01)
             assert house.door.statistics().streams == 1
             assert house.door.statistics().body_bytes == STREAM_BYTES

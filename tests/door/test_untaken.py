@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from api.door.places import UntakenAnswers
 from engine.model.errors import Refusal
 from tests.door.house import QUICK, Client, House, open_house, post
-from tests.patience import until
+from tests.patience import until, until_blocked
 
 MIB = 1024 * 1024
 SIZE = 8 * MIB  # more than the kernel buffers for a connection
@@ -124,9 +124,7 @@ async def test_a_reader_without_progress_is_closed_and_its_bytes_come_back(
 ) -> None:
     async with open_house(app=large, limits=replace(QUICK, write_s=1)) as house:
         await slow_reader(house)
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert house.door.untaken.drawn == SIZE
+        await until_blocked(lambda: house.door.untaken.drawn == SIZE)
         mock_clock.jump(1)
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        await until_blocked(lambda: house.door.statistics().connections == 0)
         assert house.door.untaken.drawn == 0
-        assert house.door.statistics().connections == 0
