@@ -32,8 +32,7 @@ from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
 from storage.database.pooling import require_sessions
-from storage.embedded.server import EmbeddedServer
-from storage.embedded.watchdog import keep_running
+from storage.embedded.server import EmbeddedError, EmbeddedServer
 from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
@@ -52,6 +51,8 @@ LAST_REQUESTS_S = 2.0  # for requests under way, while new requests wait for the
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
 ANSWER_S = 1.0  # the minimum for the database to answer, whatever the grace time
+DATABASE_LOOK_S = 0.5  # between two checks of the embedded database, each of a few reads of /proc
+DATABASE_REST_S = 5.0  # after a start of the embedded database that failed
 TWICE_S = 0.5  # two signals within this time count as one: a terminal and a wrapper can send both
 
 log = structlog.get_logger("angarium")
@@ -350,3 +351,15 @@ class Server(ControlParts):
         elif self.freshness.stale:
             reasons.append("the configuration was not confirmed recently")
         return reasons
+
+
+async def keep_running(embedded: EmbeddedServer) -> None:
+    """Restart the embedded database whenever it has ended by itself, until cancelled."""
+    while True:
+        try:
+            # A cancellation waits for this thread: `stop` must not run while a start is under way.
+            await trio.to_thread.run_sync(embedded.revive)
+        except EmbeddedError as error:
+            log.exception("embedded.not_revived", error=str(error))
+            await trio.sleep(DATABASE_REST_S)
+        await trio.sleep(DATABASE_LOOK_S)

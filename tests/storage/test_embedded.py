@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from api.composition import keep_running
 from storage.database.bridge import open_bridge
 from storage.database.errors import StoreError
 from storage.embedded import server as embedded
@@ -23,7 +24,6 @@ from storage.embedded.server import (
     attached,
     running_url,
 )
-from storage.embedded.watchdog import keep_running
 from tests.patience import HANGS_S
 from tests.postgres import eventually
 
