@@ -16,9 +16,8 @@ from api.composition.control import ControlParts
 from api.composition.doorway import door_of
 from api.composition.foundation import WorkerNode
 from api.composition.groups import ALWAYS, child
-from api.composition.huge_pages import take_huge_pages
+from api.composition.memory import collect_in_small_lots, take_huge_pages
 from api.composition.operations import operate
-from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch

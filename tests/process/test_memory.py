@@ -1,13 +1,23 @@
-"""Huge pages: a server's memory moves into them where the system has them, and stays intact."""
+"""The memory of a server: it moves into huge pages where the system has them and stays intact, and the
+garbage collector holds the loop for milliseconds at a time, whatever the number of new objects."""
 
+import gc
 import subprocess
 import sys
 
 import pytest
 
-from api.composition import huge_pages
-from api.composition.huge_pages import full_parts, take_huge_pages
+from api.composition import memory
+from api.composition.memory import (
+    TIMES_YOUNG,
+    YOUNG,
+    collect_in_small_lots,
+    full_parts,
+    take_huge_pages,
+)
 
+MANY = 300_000  # as many objects as some thousand destinations that have just become busy
+SPARE = 1_000  # objects of this test and its runner
 SMAPS = """\
 557000000000-557000200000 rw-p 00000000 00:00 0                          [heap]
 Rss:                2048 kB
@@ -27,7 +37,7 @@ Rss:                2048 kB
 # intact.
 MOVING = """
 from pathlib import Path
-from api.composition.huge_pages import take_huge_pages
+from api.composition.memory import take_huge_pages
 made = [str(number) for number in range(300_000)]
 moved = take_huge_pages()
 rollup = Path("/proc/self/smaps_rollup")
@@ -45,7 +55,7 @@ def test_only_private_memory_without_a_file_that_is_in_use_is_taken() -> None:
 
 
 def test_a_list_of_memory_in_another_form_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huge_pages, "full_parts", lambda _: full_parts(["of another kernel"]))
+    monkeypatch.setattr(memory, "full_parts", lambda _: full_parts(["of another kernel"]))
     assert take_huge_pages() == 0
 
 
@@ -56,3 +66,25 @@ def test_a_process_has_the_bytes_in_huge_pages_that_it_says() -> None:
     moved, huge, intact = done.stdout.splitlines()[-1].split()  # after the log's lines
     assert intact == "True"
     assert int(moved) <= int(huge)
+
+
+def test_what_is_made_and_kept_is_looked_at_in_small_lots_and_not_as_a_whole() -> None:
+    looked: list[tuple[int, int]] = []
+
+    def look(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generation = info["generation"]
+            objects = sum(len(gc.get_objects(each)) for each in range(generation + 1))
+            looked.append((generation, objects))
+
+    before = gc.get_threshold()
+    collect_in_small_lots()
+    gc.callbacks.append(look)
+    try:
+        made: list[list[int]] = [[] for _ in range(MANY)]
+    finally:
+        gc.callbacks.remove(look)
+        gc.set_threshold(*before)
+    assert len(made) == MANY
+    assert {generation for generation, _ in looked} == {0, 1}
+    assert max(objects for _, objects in looked) <= YOUNG * (TIMES_YOUNG + 2) + SPARE

@@ -1,16 +1,30 @@
-"""Huge pages for the objects that a server has created by the end of its start.
+"""The memory of a started server: short passes of the garbage collector, and huge pages.
 
 The processor caches the addresses of a few thousand memory pages. An interpreter uses objects all over
 its memory, so with pages of 4 KiB many accesses miss that cache.
 """
 
 import ctypes
+import gc
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import structlog
 
+# The hot path creates hardly any reference cycles; requests and connections leave a few. Examining an
+# object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. A pass takes 1 to
+# 2 ms for the youngest generation, and some 4 ms for the first two.
+#
+# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. With thresholds twenty times those below,
+# a pass blocked the event loop for 20 to 40 ms, and for most of a second after ten thousand destinations
+# became busy (a million new objects). Many short passes cost no more in total than a few long ones.
+YOUNG = 2_500  # net allocations between two passes
+TIMES_YOUNG = 0  # every other pass also covers the second generation
+# A full pass runs after some five million net allocations, if the surviving objects have grown by a
+# quarter. It frees cycles that earlier passes found in use. The worst clients leave 200 such objects a
+# second.
+TIMES_ELDERS = 1_000
 _MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
 # In a mapping with a smaller used share, huge pages would allocate the rest too. A thread's stack has 8
@@ -18,6 +32,13 @@ _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
 FULL_PART = 3 / 4
 
 log = structlog.get_logger("angarium.server")
+
+
+def collect_in_small_lots() -> None:
+    """Exclude all present objects from collection, and collect later ones in short passes."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)
 
 
 def take_huge_pages() -> int:
