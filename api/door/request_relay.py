@@ -7,7 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import httptools
+import msgspec
 import trio
+from msgspec import Struct
 
 from api.door.channel import Address
 from api.door.conversation import (
@@ -21,12 +23,16 @@ from api.door.conversation import (
     prepared,
 )
 from api.door.exchange import Exchange
-from api.door.repeats import SAFE, can_repeat
+from api.door.framing import Head
 from api.envelope import envelope
+from api.ingestion import PATHS
+from engine.model.idempotency import HEADER
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart, number_of
 from engine.peers.parts import Link
 
+SAFE = frozenset({b"GET", b"HEAD", b"OPTIONS"})  # they change nothing (RFC 9110, 9.2.1)
+_ONCE = frozenset({b"/events", b"/files"})  # paths that use the header Idempotency-Key
 UNKNOWN = -1  # the part of a credential that this worker does not know yet
 _OUTCOME_UNKNOWN = (
     "the workspace's server process failed during the request, and the outcome is unknown: see whether"
@@ -285,3 +291,34 @@ async def _refuse(exchange: Exchange, send: Send, status: int, code: str, messag
     body = envelope(code, message, exchange.request_id)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+class _Keyed(Struct, rename="camel"):
+    idempotency_key: str | None = None
+
+
+class _KeyedBatch(Struct):
+    events: list[_Keyed]
+
+
+_event, _batch = msgspec.json.Decoder(_Keyed), msgspec.json.Decoder(_KeyedBatch)
+
+
+def can_repeat(head: Head, data: bytes) -> bool:
+    """Return True if serving a request twice has no second effect. `data` is the whole request, as
+    `api.door.link_form` writes it."""
+    if head.method in SAFE:
+        return True
+    if head.method != b"POST":
+        return False
+    if head.path in _ONCE and HEADER in head.index:
+        return True
+    is_batch = PATHS.get(head.path)
+    if is_batch is None or head.chunked:
+        return False
+    body = data[data.find(b"\r\n\r\n") + 4 :]
+    try:
+        events = _batch.decode(body).events if is_batch else [_event.decode(body)]
+    except msgspec.DecodeError:
+        return False
+    return all(event.idempotency_key for event in events)
