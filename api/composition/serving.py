@@ -36,7 +36,7 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs, try_store
 from storage.migrations.migrate import migrate
 from storage.nodes.cluster import agree_on_parts
-from storage.nodes.namesake import require_own_name
+from storage.nodes.membership import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # At this signal the server reads its certificate again. In a terminal, the signal means that the terminal

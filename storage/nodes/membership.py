@@ -1,5 +1,5 @@
-"""This node's row in the table of nodes: its heartbeat, its session's lock, and its view of other
-nodes.
+"""This node's row in the table of nodes: its name, its heartbeat, its session's lock, and its view of
+other nodes.
 
 Heartbeat and lock use one connection. Each heartbeat also checks that this node still has the right to
 write. Without this check, a node that writes nothing would not notice that it has lost the right.
@@ -13,7 +13,15 @@ from uuid import UUID
 import trio
 
 from engine.model.version import VERSION
-from engine.nodes.liveness import BEAT_S, Active, Liveness, NodeLoad, NodeRow
+from engine.nodes.liveness import (
+    BEAT_S,
+    DEAD_S,
+    Active,
+    Liveness,
+    NameTakenError,
+    NodeLoad,
+    NodeRow,
+)
 from engine.nodes.parts import WorkerPart
 from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
@@ -21,6 +29,8 @@ from storage.database.connection import Connection
 from storage.database.profiles import NODE
 from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
+
+NAME_LOOK_S = 0.1  # between two checks whether another machine has this machine's name
 
 # Adds a standby's row to `processes`. Its epoch is -1, with which no statement writes, so the row gives
 # no right to write. Also removes the rows of killed standbys: those with the same address, and those
@@ -50,12 +60,12 @@ _REGISTER = """
 """
 # Two pieces of SQL: a WITH query for the advisory locks of all sessions, and the condition that a session
 # holds the lock of the node in the row `node`.
-SESSIONS = """sessions AS MATERIALIZED (
+_SESSIONS = """sessions AS MATERIALIZED (
         SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND objsubid = 1
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     )"""
-LOCKED = """EXISTS (
+_LOCKED = """EXISTS (
             SELECT FROM sessions
             WHERE high = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
               AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
@@ -68,7 +78,7 @@ _BEAT = f"""
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
             accepted_per_s = $2, delivered_per_s = $3, waiting = $4
         WHERE id = $1::uuid RETURNING beat
-    ), {SESSIONS}, homes AS MATERIALIZED (
+    ), {_SESSIONS}, homes AS MATERIALIZED (
         SELECT process, count(*) AS slots FROM home_leases GROUP BY process
     ), shards AS MATERIALIZED (
         SELECT process, count(*) AS shards FROM shard_leases GROUP BY process
@@ -79,7 +89,7 @@ _BEAT = f"""
         CASE WHEN node.id = $1::uuid THEN (SELECT beat FROM beaten) ELSE beat END AS beat,
         CASE WHEN node.id = $1::uuid THEN 0
             ELSE extract(epoch FROM clock_timestamp() - beat_at) END::float8 AS beat_age_s,
-        CASE WHEN node.id = $1::uuid THEN true ELSE {LOCKED} END AS locked,
+        CASE WHEN node.id = $1::uuid THEN true ELSE {_LOCKED} END AS locked,
         coalesce(slots = shards, false) AS active,
         coalesce(slots, 0)::int AS slots,
         coalesce(node.machine, name) AS machine, part, parts,
@@ -91,11 +101,39 @@ _BEAT = f"""
     LEFT JOIN shards ON shards.process = node.id
     ORDER BY name, node.id
 """  # noqa: S608 - constants of ours
+# The nodes that run under this machine name and have an open database session. A killed process has no
+# session.
+_NAMED = f"""
+    WITH {_SESSIONS}
+    SELECT node.id::text, node.beat, node.address FROM nodes AS node
+    WHERE node.machine = $1 AND {_LOCKED}
+"""  # noqa: S608 - constants of ours
 
 
 def session_lock(node: str) -> int:
     """Return the number of a node's advisory lock: the first 64 bits of its id, which is random."""
     return int.from_bytes(UUID(node).bytes[:8], signed=True)
+
+
+async def require_own_name(connection: Connection, machine: str) -> None:
+    """Return if no node sends heartbeats under this machine's name. Raises NameTakenError.
+
+    Called before the processes of this machine (computer) start. Two machines with one name would count
+    as one: each would look for the other's processes in its own folder of sockets.
+
+    After a power failure, a machine's sessions can remain for hours. Therefore each node with a session
+    is watched for a heartbeat, for the time after which it counts as dead.
+    """
+    first = await connection.fetch(_NAMED, machine)
+    until = trio.current_time() + DEAD_S
+    silent = {row[0]: row[1] for row in first}
+    while silent and trio.current_time() < until:
+        await trio.sleep(NAME_LOOK_S)
+        found = {row[0]: row for row in await connection.fetch(_NAMED, machine)}
+        for node, beat in silent.items():
+            if node in found and found[node][1] > beat:
+                raise NameTakenError(machine, found[node][2])
+        silent = {node: beat for node, beat in silent.items() if node in found}
 
 
 class Membership:

@@ -7,7 +7,7 @@ from engine.nodes.liveness import NameTakenError
 from engine.nodes.parts import WorkerPart
 from storage.database.bridge import Bridge
 from storage.database.profiles import UPKEEP
-from storage.nodes import namesake
+from storage.nodes import membership
 from storage.nodes.cluster import (
     DRAIN_KEPT_DAYS,
     MachineRows,
@@ -15,8 +15,7 @@ from storage.nodes.cluster import (
     agree_on_parts,
     forget_drains,
 )
-from storage.nodes.membership import Membership
-from storage.nodes.namesake import require_own_name
+from storage.nodes.membership import Membership, require_own_name
 from storage.ownership import Ownership
 from tests.patience import HANGS_S
 from tests.postgres import LOCK_WAITS
@@ -100,9 +99,9 @@ async def test_a_machine_that_was_killed_starts_again_under_its_name(
     upkeep = bridge.connection(UPKEEP)
     node = Membership(bridge, Ownership(), machine="one")
     await node.stand_by()
-    monkeypatch.setattr(namesake, "DEAD_S", 0.2)
+    monkeypatch.setattr(membership, "DEAD_S", 0.2)
     await require_own_name(upkeep, "one")  # its session exists, but its heartbeat is old
-    monkeypatch.setattr(namesake, "DEAD_S", 10 * HANGS_S)
+    monkeypatch.setattr(membership, "DEAD_S", 10 * HANGS_S)
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", node._connection.backend)
     with trio.fail_after(HANGS_S):
         await require_own_name(upkeep, "one")
