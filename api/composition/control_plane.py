@@ -39,7 +39,6 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
-from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.nodes.cluster import MachineRows
 from storage.replays.jobs import PostgresJobs
@@ -60,7 +59,8 @@ def services_of(
     searchers = server.bridge.make_pool(SEARCH, SEARCHERS)
     visibility = Visibility(server.plans, now)
     deliveries = VisibleDeliveries(PostgresDeliveries(pages, searchers), visibility)
-    events = VisibleEvents(PostgresEvents(pages, searchers), visibility)
+    event_log = PostgresEvents(pages, searchers)
+    events = VisibleEvents(event_log, visibility)
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
     schemas = SchemaCommands(tables.schemas, server.writer)
@@ -157,7 +157,7 @@ def services_of(
         event_log=events,
         erasure=erasure,
         queues=PostgresQueues(pages),
-        event_finder=PostgresEventFinder(pages),
+        event_finder=event_log,
         visibility=visibility,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),

@@ -104,7 +104,7 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
-from storage.log.finding import PostgresEventFinder
+from storage.log.events import PostgresEvents
 from storage.log.troubles import PostgresTroubles
 from storage.nodes.cluster import MachineRows
 from storage.ownership import Ownership
@@ -533,7 +533,7 @@ class House:
             event_log=self.log,
             erasure=erasure,
             queues=PostgresQueues(self.bridge.pool),
-            event_finder=PostgresEventFinder(self.bridge.pool),
+            event_finder=PostgresEvents(self.bridge.pool),
             visibility=Visibility(self.plans, self.clock.now),
             plans=self.plans,
             analytics=PostgresAnalytics(self.bridge.pool),
