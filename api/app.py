@@ -32,7 +32,6 @@ SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, an
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about as long as a database takes to restart
-JSON = "application/json"
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 

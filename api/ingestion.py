@@ -28,6 +28,7 @@ from api.envelope import (
 from api.escapes import unescaped
 from api.queries import MAX_PARAMETERS
 from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.model.errors import Refusal
 from engine.model.hops import HEADER as HOPS
 from engine.model.hops import Hops
@@ -39,8 +40,6 @@ from engine.submission.ingest_port import IngestPort
 from engine.submission.receipts import Reply
 
 PATHS = {b"/events": False, b"/events/batch": True}  # by path: True for a batch
-EVENT_BYTES = 256 * 1024
-BATCH_BYTES = 5 * 1024 * 1024
 SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
 
 Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value

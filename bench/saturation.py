@@ -23,7 +23,6 @@ KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle 
 KEPT_UP = 0.95
 TRIES = 2  # a single pause of the machine is not a knee
 HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
-WARM = 5_000
 REFUSALS = ("429", "503")
 ANSWERS = ("202", *REFUSALS)  # the allowed answers under overload
 

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 import orjson
-import structlog
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -30,7 +29,6 @@ INSTRUCTIONS = (
 MOST_CHARACTERS = 100_000
 MOST_ARGUMENTS = 32  # of one call; no tool has so many, and an error names each unknown one
 
-log = structlog.get_logger("angarium.mcp")
 _Context = ServerRequestContext[Any]
 _Paged = types.PaginatedRequestParams | None
 

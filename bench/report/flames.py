@@ -33,11 +33,6 @@ class Frame:
         return max(self.parts, key=self.parts.__getitem__)
 
 
-def collapsed(stacks: Mapping[str, int]) -> str:
-    """Return the stacks for flame graph tools: frames separated by `;`, a space, the count."""
-    return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
-
-
 def tree(stacks: Mapping[str, int]) -> Frame:
     """Return the frame at the bottom of all stacks."""
     root = Frame("all")

@@ -18,7 +18,6 @@ from bench.report.scale import Scale, scale
 WIDTH = 720
 NAMES, ROOM = 200, 70  # pixels for the names of rows, and for the number after a bar
 TOP, ROW, BAR, FOOT = 62, 34, 16, 44
-LABEL = 44  # the least pixels between two labels
 STYLE = (
     "svg{font:13px system-ui,-apple-system,'Segoe UI',sans-serif}"
     ".page{fill:#fff;stroke:#dddcd6}text{fill:#1c1d21}.dim,.dim text{fill:#5d6068}"

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from time import perf_counter
 from typing import TypeVar
 
-import structlog
 import trio
 
 from engine.control.commands import CommandQueue
@@ -16,7 +15,6 @@ from engine.control.ports import ConfigurationStore
 from engine.control.projection import ModelProjection
 from engine.model.documents import is_uuid
 
-log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 # The time after which the loader yields. It counts time, not rows, because a destination with a template
@@ -75,13 +73,10 @@ class Loader:
             for environment, event_type in await breaks.absent(projection.schema_types(), there):
                 projection.schema(environment, event_type, None)
 
-    async def changed(self, kind: str, identifier: str) -> None:
-        """Read the row that a notification names. Raises StoreError. An unknown kind is ignored."""
-        await self.changed_all([(kind, identifier)])
-
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name. The commands' lock is taken only once for all of
-        them, because to take it the loader waits behind earlier commands.
+        """Read the rows that notifications name. Raises StoreError. An unknown kind is ignored. The
+        commands' lock is taken only once for all of them, because to take it the loader waits behind
+        earlier commands.
         """
         known = [
             (self._kinds[kind], identifier)

@@ -64,11 +64,10 @@ class Lanes:
 
     # --- entering
 
-    def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
+    def admit(self, delivery: Delivery, now: float) -> LaneAdmission:
         """Take a delivery into memory, if there is room. It must be younger than all deliveries of its
         lane that are in memory. The caller moves the cursor."""
         window = self._window
-        fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and lane.skipped_from is not None:
@@ -76,7 +75,7 @@ class Lanes:
             if lane.late_first is None:
                 lane.late_first = delivery.seq
             return LaneAdmission.SKIPPED
-        if not fits:
+        if not window.fits(delivery):
             return LaneAdmission.NO_ROOM
         if lane is None:
             window.take(delivery)

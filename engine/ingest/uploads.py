@@ -73,7 +73,6 @@ class Uploads:
         environment: int,
         fields: FileFields,
         content: Content,
-        request_id: str | None = None,
         hops: int = 0,
         trace: str | None = None,
     ) -> Receipt:

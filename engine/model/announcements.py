@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-PREFIX = "angarium."
-
 
 class Announce(Protocol):
     """A function that announces the service's own events."""

@@ -191,10 +191,6 @@ class Models:
             return None
         return known[-1]
 
-    def credential(self, secret: bytes, now: float) -> Credential | None:
-        """Return the credential of `secret` at `now`, None if it is unknown or has expired."""
-        return self.credential_by_digest(digest_of(secret), now)
-
     def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
         credential = self._credentials.get(digest)
         if credential is None:

@@ -1,6 +1,6 @@
 """The bisection of a refused group: the caller divides it until a part has only the item at fault."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -35,6 +35,3 @@ class Bisection(Generic[T]):
     def keep(self, wanted: Callable[[T], bool]) -> None:
         parts = ([each for each in part if wanted(each)] for part in self._parts)
         self._parts = [part for part in parts if part]
-
-    def rest(self) -> Iterable[T]:
-        return [each for part in reversed(self._parts) for each in part]

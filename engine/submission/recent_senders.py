@@ -12,19 +12,19 @@ LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the last two senders: each one's environment, and the time of its last event. Used on the
-    trio thread."""
+    """Owner of the last sender, and of the times of its last event and of another sender's last event
+    before it. Used on the trio thread."""
 
-    __slots__ = ("_before", "_before_at", "_last", "_last_at", "_now")
+    __slots__ = ("_before_at", "_last", "_last_at", "_now")
 
     def __init__(self, now: Callable[[], float] = trio.current_time) -> None:
         self._now = now
-        self._last = self._before = -1
+        self._last = -1
         self._last_at = self._before_at = -LATELY_S
 
     def sent(self, environment: int) -> None:
         if environment != self._last:
-            self._before, self._before_at = self._last, self._last_at
+            self._before_at = self._last_at
             self._last = environment
         self._last_at = self._now()
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import structlog
 import trio
 
 from engine.ports.outage import Outage
@@ -17,8 +16,6 @@ from storage.retention.removal import (
     delete_old_replays,
     remove_old_partitions,
 )
-
-log = structlog.get_logger("angarium.storage")
 
 INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
 

@@ -9,7 +9,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from api.budget import BodyBudget
-from api.ingestion import EVENT_BYTES
+from engine.ingest.event_json import EVENT_BYTES
 from engine.ingest.ingest import Reply
 from engine.plans.plans import BUILT_IN
 from tests.door.house import EVENT, INGEST, LATE_S, QUICK, House, open_house, post, running

@@ -17,7 +17,7 @@ import trio
 
 from api.budget import BodyBudget
 from api.door.http2_protocol import STREAM_WINDOW
-from api.ingestion import EVENT_BYTES
+from engine.ingest.event_json import EVENT_BYTES
 from tests.door.house import EVENT, INGEST, QUICK, READ, open_house
 from tests.door.http2_client import dial
 from tests.patience import HANGS_S

@@ -7,8 +7,8 @@ import pytest
 import trio
 
 from api.budget import BodyBudget
-from api.ingestion import BATCH_BYTES, EVENT_BYTES
 from engine.core.vocabulary import Environment
+from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.ingest.ingest import Reply
 from engine.model.errors import Detail
 from tests.door.house import EVENT, INGEST, MANAGE, MCP, OTHER, READ, House, Response, open_house

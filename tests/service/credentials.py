@@ -90,7 +90,7 @@ async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> lis
                 " AND expires_at_ms IS NOT NULL",
                 made.key.id,
             )
-            await house.server.loader.changed("key", made.key.id)
+            await house.server.loader.changed_all([("key", made.key.id)])
         else:
             await house.keys.revoke(made.key.id)
         return Credential(name, house.caller_with(made.secret), valid=False)
