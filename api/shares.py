@@ -120,7 +120,6 @@ class WorkspaceShare:
         kind: str,
         at_once: int,
         queued: int = QUEUED,
-        wait_s: float = WAIT_S,
         *,
         rests: bool = True,
     ) -> None:
@@ -130,7 +129,6 @@ class WorkspaceShare:
         self._rests = rests
         self._at_once = at_once
         self._most = at_once + queued
-        self._wait_s = wait_s
         self._queues: dict[str, _WorkspaceQueue] = {}
         self._refused = 0
 
@@ -146,7 +144,7 @@ class WorkspaceShare:
             raise self._refusal(queue, workspace)
         queue.users.add(caller)
         try:
-            with trio.move_on_after(self._wait_s) as patience:
+            with trio.move_on_after(WAIT_S) as patience:
                 await self._take(queue, caller)
             if patience.cancelled_caught:
                 raise self._refusal(queue, workspace)

@@ -25,15 +25,14 @@ def machine() -> Machine:
     )
 
 
-def source(root: Path | None = None) -> Source:
-    """Return the identity of a source tree (default: this one)."""
-    root = root or ROOT
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    commit = _git(root, "rev-parse", "HEAD")
+def source() -> Source:
+    """Return the identity of this source tree."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    commit = _git("rev-parse", "HEAD")
     return Source(
         version=project["version"],
         commit=commit,
-        changed=not commit or bool(_git(root, "status", "--porcelain")),
+        changed=not commit or bool(_git("status", "--porcelain")),
     )
 
 
@@ -45,10 +44,10 @@ def _cpu() -> str:
     return platform.machine()
 
 
-def _git(root: Path, *arguments: str) -> str:
-    if shutil.which("git") is None or not (root / ".git").exists():
+def _git(*arguments: str) -> str:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
         return ""
-    return _said("git", "-C", str(root), *arguments)
+    return _said("git", "-C", str(ROOT), *arguments)
 
 
 def _said(*command: str) -> str:

@@ -119,8 +119,6 @@ class Takeover:
     """The result of a takeover. `live_writers`: how many connections of other processes could write when
     it began. It is 0 if the part is not the whole database."""
 
-    process: str
-    epoch: int
     live_writers: int
 
 
@@ -190,7 +188,7 @@ class Ownership:
                 meaning="another server was using this database; it stops now",
             )
         log.info("ownership.taken", process=self.process, epoch=epoch)
-        return Takeover(self.process, epoch, live)
+        return Takeover(live)
 
     async def _take_rows(
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]

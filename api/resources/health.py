@@ -160,7 +160,6 @@ def _at_rest(record: DestinationRecord | Destination, report: DestinationReport)
         pending=report.pending,
         stored=report.pending,
         in_flight=report.in_flight,
-        uncommitted=0,
         concurrency=record.concurrency,
         effective_concurrency=_allowed_at_rest(record),
         suggested_concurrency=None,

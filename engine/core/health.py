@@ -57,7 +57,6 @@ class Health(Struct, frozen=True, kw_only=True):
     last_error: str | None
     pending: int  # waiting in memory and in the store, RETRYING ones too, not those in flight
     in_flight: int
-    uncommitted: int  # attempts that ended and are not recorded yet
     concurrency: int
     suggested_concurrency: int | None  # would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory

@@ -110,7 +110,6 @@ def health_of(
         pending=pending,
         stored=backlog.stored(),
         in_flight=under_way,
-        uncommitted=uncommitted,
         concurrency=throttle.width,
         suggested_concurrency=advised(config, counters, now),
         arrivals_per_s=rates.arrivals_per_s,

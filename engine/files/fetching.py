@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import random
 
 import trio
-from msgspec import Struct, structs
+from msgspec import structs
 
 from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
 from engine.core.schedule import JITTER
@@ -20,14 +20,6 @@ from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
 LOOK_S = 5.0  # no delivery waits for these files, and a look is cheap
 AT_ONCE = 8  # a quarter of all fetches: deliveries go first
-
-
-class FetchStatistics(Struct, frozen=True):
-    """The counts of fetches since the start."""
-
-    fetched: int
-    failed: int
-    under_way: int
 
 
 class Sources:
@@ -45,26 +37,9 @@ class Sources:
         self._depot = depot
         self._files = files
         self._workspace_of = workspace_of
-        self._fetched = self._failed = self._under_way = 0
 
     async def fetch(self, file: FileRecord) -> FileRecord:
         """Fetch a PENDING file and return it STORED. Raise SourceError or StoreError."""
-        self._under_way += 1
-        try:
-            stored = await self._fetch(file)
-        except SourceError:
-            self._failed += 1
-            raise
-        finally:
-            self._under_way -= 1
-        self._fetched += 1
-        return stored
-
-    def statistics(self) -> FetchStatistics:
-        """Return the counts."""
-        return FetchStatistics(self._fetched, self._failed, self._under_way)
-
-    async def _fetch(self, file: FileRecord) -> FileRecord:
         workspace = self._workspace_of(file.environment)
         if file.source_url is None or workspace is None:
             raise SourceError(ErrorCategory.INTERNAL, "the file has no source to be fetched from")

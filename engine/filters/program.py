@@ -18,16 +18,14 @@ RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, a
 class Filter:
     """A compiled expression, with the `fields` and `members` of the event that it reads."""
 
-    __slots__ = ("__weakref__", "_evaluate", "fields", "members", "source")
+    __slots__ = ("__weakref__", "_evaluate", "fields", "members")
 
     def __init__(
         self,
-        source: str,
         evaluate: Evaluate,
         fields: frozenset[str],
         members: tuple[Member, ...] = (),
     ) -> None:
-        self.source = source
         self.fields = fields
         self.members = members
         self._evaluate = evaluate
@@ -60,9 +58,8 @@ def _compiled(source: str) -> Filter:
         raise FilterError(source, 0, f"a filter is at most {SOURCE_BYTES} bytes")
     tree = parse(source)
     check(source, tree)
-    return Filter(
-        source, FilterCompiler(source).compile(tree), frozenset(_fields(tree)), members_of(tree)
-    )
+    evaluate = FilterCompiler(source).compile(tree)
+    return Filter(evaluate, frozenset(_fields(tree)), members_of(tree))
 
 
 def _fields(node: Expression) -> set[str]:

@@ -279,7 +279,7 @@ def filter_of(rule: RuleModel) -> Filter | None:
         def refused(facts: Facts) -> bool:
             raise EvaluationError(message)
 
-        return Filter(rule.filter, refused, frozenset())
+        return Filter(refused, frozenset())
 
 
 def _rank(rule: RuleModel) -> tuple[int, bool, str]:

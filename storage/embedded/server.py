@@ -38,6 +38,7 @@ SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash, a start replays up to 1 GB of WAL
 ORPHANS_S = 15.0  # how long a start waits for the end of a killed server's children
 DYING_S = 0.1  # a killed server can look alive for this time
+ATTACH_S = 30.0  # how long `attached` waits for a server that is just starting or stopping
 FOLDER = "postgres"
 STOP_S = 30.0  # for the server's last checkpoint
 FORCE_S = 8.0  # a server that must quit gives its own processes five seconds
@@ -353,13 +354,13 @@ def has_database(data_dir: Path) -> bool:
 
 
 @contextmanager
-def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
+def attached(data_dir: Path) -> Iterator[str]:
     """Yield the URL of a data folder's database. If no server runs, start one for the length of the
     block.
 
     Waits for a server that is just starting or stopping. Raises EmbeddedError.
     """
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + ATTACH_S
     own = EmbeddedServer(data_dir)
     while True:
         try:

@@ -50,7 +50,7 @@ _PROCESSES = """
     )
 """
 _HISTORY = """
-    SELECT id, added_at, first_at, resealed_at, needed_until, needed_until <= now() AS unneeded
+    SELECT id, resealed_at, needed_until, needed_until <= now() AS unneeded
     FROM master_keys ORDER BY added_at, id
 """
 _ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
@@ -97,8 +97,6 @@ class Past:
     """The record of a key's rotations."""
 
     id: bytes
-    added_at: datetime
-    first_at: datetime | None
     resealed_at: datetime | None
     needed_until: datetime | None
     unneeded: bool | None  # whether `needed_until` has passed

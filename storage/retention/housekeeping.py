@@ -1,7 +1,6 @@
 """Housekeeping: the periodic job that makes partitions and applies retention."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import trio
 
@@ -18,19 +17,6 @@ from storage.retention.removal import (
 )
 
 INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
-
-
-@dataclass(frozen=True, slots=True)
-class Housework:
-    """The result of one run."""
-
-    covered: Range
-    removed: list[str]
-    expired_keys: int
-    old_minutes: int
-    old_replays: int
-    old_files: int
-    old_drains: int
 
 
 class Housekeeping:
@@ -68,20 +54,18 @@ class Housekeeping:
         time."""
         self._due.set()
 
-    async def run_once(self) -> Housework:
-        """Do the due work. Raises StoreError; the next run does the rest."""
-        now_ms = self._now_ms()
+    async def run_once(self) -> list[str]:
+        """Do the due work, and return the removed partitions. Raises StoreError; the next run does the
+        rest."""
+        connection, now_ms, days = self._connection, self._now_ms(), self._retention_days
         # Partitions come first: they must be made even if a removal fails.
-        covered = await make_partitions(self._connection, now_ms)
-        self._on_range(covered)
+        self._on_range(await make_partitions(connection, now_ms))
         if not self._removes:
-            return Housework(covered, [], 0, 0, 0, 0, 0)
-        return Housework(
-            covered=covered,
-            removed=await remove_old_partitions(self._connection, now_ms, self._retention_days),
-            expired_keys=await delete_expired_keys(self._connection, now_ms),
-            old_minutes=await delete_old_minutes(self._connection, now_ms, self._retention_days),
-            old_replays=await delete_old_replays(self._connection, now_ms, self._retention_days),
-            old_files=await delete_old_files(self._connection, now_ms, self._retention_days),
-            old_drains=await forget_drains(self._connection),
-        )
+            return []
+        removed = await remove_old_partitions(connection, now_ms, days)
+        await delete_expired_keys(connection, now_ms)
+        await delete_old_minutes(connection, now_ms, days)
+        await delete_old_replays(connection, now_ms, days)
+        await delete_old_files(connection, now_ms, days)
+        await forget_drains(connection)
+        return removed

@@ -319,7 +319,6 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
             last_error="500",
             pending=4,
             in_flight=1,
-            uncommitted=0,
             concurrency=3,
             suggested_concurrency=7,
             effective_concurrency=1,

@@ -29,7 +29,7 @@ def entry(**changes: Any) -> DeliveryEntry:
 def health(**changes: Any) -> Health:
     given: dict[str, Any] = dict.fromkeys(Health.__struct_fields__)
     given |= {"state": HealthState.HEALTHY, "circuit": CircuitState.CLOSED, "pending": 1}
-    given |= {"in_flight": 0, "uncommitted": 0, "concurrency": 4, "consecutive_failures": 7}
+    given |= {"in_flight": 0, "concurrency": 4, "consecutive_failures": 7}
     return Health(**given | changes)
 
 
