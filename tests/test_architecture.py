@@ -15,7 +15,7 @@ import pytest
 from tests.architecture import (
     LAYERS,
     ROOT,
-    cycle,
+    cycles,
     files_of,
     graph,
     imported,
@@ -78,13 +78,26 @@ def test_the_parts_of_a_package_import_only_those_before_them(package: str) -> N
         for used in others
         if order.index(used) > order.index(part)
     ]
-    assert cycle(uses) is None
+    assert cycles(uses) == []
     assert len(list((ROOT / package).glob("*.py"))) <= FLAT
 
 
 def test_a_cycle_between_parts_is_found() -> None:
-    assert cycle({"a": {"b"}, "b": {"c"}, "c": set()}) is None
-    assert {*(cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) or ())} == {"b", "c"}
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [("b", "c")]
+    assert cycles({"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"e"}, "e": {"c", "f"}}) == [
+        ("a", "b"),
+        ("c", "d", "e"),
+    ]
+
+
+def test_an_import_of_a_part_from_its_package_names_the_part(tmp_path: Path) -> None:
+    path = tmp_path / "low.py"
+    path.write_text("from engine import drafts\nimport engine.wire\n")
+    assert imported(path) == ["engine.drafts", "engine.wire"]
+    path = tmp_path / "lower.py"
+    path.write_text("def f():\n    from engine.model.errors import Refusal\n")
+    assert within(imported(path)[0], "engine.model.errors")
 
 
 def test_no_object_is_told_after_its_construction_whom_to_call() -> None:

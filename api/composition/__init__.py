@@ -70,7 +70,7 @@ class Server(ControlParts):
         listens: bool = True,
         worker: WorkerNode | None = None,
     ) -> None:
-        super().__init__(settings, bridge, box, embedded, self._address, worker)
+        super().__init__(settings, bridge, box, embedded, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
         self.stop_asked = False
@@ -82,7 +82,8 @@ class Server(ControlParts):
         self.standby = None if settings.peer_bind is None else Standby(self, box)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
-    def _address(self) -> tuple[str, int]:
+    @property
+    def address(self) -> tuple[str, int]:
         return self.door.address
 
     # --- start and end

@@ -1,7 +1,5 @@
 """The composition of files."""
 
-from collections.abc import Callable
-
 import trio
 
 from api.composition.foundation import Foundation
@@ -55,17 +53,9 @@ class Filing:
 class Carrying:
     """The parts for files in deliveries and in ingestion."""
 
-    def __init__(
-        self,
-        base: Foundation,
-        box: SecretBox,
-        filing: Filing,
-        address: Callable[[], tuple[str, int]],
-    ) -> None:
+    def __init__(self, base: Foundation, box: SecretBox, filing: Filing) -> None:
         now = base.clock.now
-        self._settings = base.settings
-        self._address = address
-
+        self._base = base
         self.sources = Sources(
             Fetcher(base.wire.wiring), filing.depot, filing.store, base.models.workspace_of
         )
@@ -83,13 +73,13 @@ class Carrying:
 
     def portal(self, workspace: str) -> str:
         """Return the address of a workspace's customer portal."""
-        return self._settings.portal_url or f"{self._origin()}/portal/{workspace}"
+        return self._base.settings.portal_url or f"{self._origin()}/portal/{workspace}"
 
     def _origin(self) -> str:
         """Return this server's address for receivers and browsers."""
-        settings = self._settings
+        settings = self._base.settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")
-        host, port = self._address()
+        host, port = self._base.address
         scheme = "http" if settings.tls_cert is None else "https"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

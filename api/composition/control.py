@@ -1,6 +1,6 @@
 """The composition of the configuration."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
@@ -32,7 +32,6 @@ from engine.runtime.freshness import Freshness
 from engine.settings import Settings
 from storage.audit.changes import Change, Changes
 from storage.database.bridge import Bridge
-from storage.database.errors import StoreError
 from storage.embedded.server import EmbeddedServer
 from storage.encryption import master_keys
 from storage.encryption.master_keys import KIND as MASTER_KEY
@@ -104,12 +103,9 @@ class ControlParts(DeliveryParts):
         bridge: Bridge,
         box: SecretBox,
         embedded: EmbeddedServer | None,
-        address: Callable[[], tuple[str, int]],
         worker: WorkerNode | None,
     ) -> None:
-        super().__init__(
-            settings, bridge, box, embedded, worker, gone=self._disable_gone, address=address
-        )
+        super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.projection = ModelProjection(
             self.models, self._configure, self.catalog, settings.auto_concurrency_max
@@ -145,15 +141,8 @@ class ControlParts(DeliveryParts):
         if self.part.has(destination.workspace):
             self.directory.configure(destination)
 
-    async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Retry until the database responds."""
-        while True:
-            try:
-                await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
-            except (StoreError, Refusal):
-                await trio.sleep(1)
-            else:
-                return
+    async def disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
+        await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
 
     async def _changed(self, news: Sequence[Change]) -> None:
         if any(change.kind == MASTER_KEY for change in news):

@@ -1,6 +1,6 @@
 """The composition of deliveries."""
 
-from collections.abc import Awaitable, Callable
+from abc import abstractmethod
 from functools import partial
 
 from msgspec import structs
@@ -74,16 +74,11 @@ class DeliveryParts(Foundation):
         box: SecretBox,
         embedded: EmbeddedServer | None,
         worker: WorkerNode | None,
-        *,
-        gone: Callable[[Destination, bool, bool], Awaitable[None]],
-        address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` disables a destination whose receiver is gone; `Directory` explains the two flags.
-        `address` returns the address of this server."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)
-        self.carrying = Carrying(self, box, self.filing, address)
+        self.carrying = Carrying(self, box, self.filing)
         self.script_limit = ScriptLimit()
         spawn = self.background.spawn
         tokens = Tokens(self.wire.wiring, spawn, now)
@@ -130,7 +125,7 @@ class DeliveryParts(Foundation):
             store=backlog,
             attempts=attempts,
             forgettable=forgettable,
-            gone=partial(self.background.spawn, gone),
+            gone=partial(self.background.spawn, self.disable_gone),
             make_machine=machine_class(),
         )
         self.sharing = Sharing(settings, self.wire, self.directory)
@@ -155,6 +150,10 @@ class DeliveryParts(Foundation):
             self.directory,
             DestinationRoutes(self.router),
         )
+
+    @abstractmethod
+    async def disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
+        """Disable a destination whose receiver is gone; `Directory` explains the two flags."""
 
     def load(self) -> NodeLoad:
         return structs.replace(super().load(), waiting=self.directory.memory.deliveries)

@@ -1,10 +1,13 @@
 """The foundation of a server.
 
 A server is made in stages, each a subclass of the stage before: Foundation, DeliveryParts, ControlParts,
-Server. A function declares the stage that it needs, so mypy refuses the use of a later stage.
+Server. A function declares the stage that it needs, so mypy refuses the use of a later stage. If a
+stage calls a later stage while the server runs, the callee is an abstract method, which the later stage
+implements.
 """
 
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -64,8 +67,13 @@ class WorkerNode(Struct, frozen=True):
     pulse: Callable[[], None] | None = None  # a sign of life to the parent
 
 
-class Foundation:
+class Foundation(ABC):
     """The parts of a process that deliveries and configuration use. Create it within trio."""
+
+    @property
+    @abstractmethod
+    def address(self) -> tuple[str, int]:
+        """The address at which the door listens."""
 
     def __init__(
         self,

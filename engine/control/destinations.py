@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
+import structlog
 
 from engine.control.audit import Principal, differences
 from engine.control.commands import written
@@ -32,6 +33,8 @@ from engine.model.errors import Refusal
 from engine.model.headers import MASK
 from engine.model.quotas import Quota
 from engine.plans.plans import Plans
+from engine.ports import StoreError
+from engine.ports.outage import Outage, surely_nothing
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
 
@@ -45,6 +48,9 @@ _ACTIONS = {
 RECEIVER_GONE = "receiver-gone"  # the audit log's author of a change that the service makes itself
 RECEIVER_FAILS = "receiver-fails"
 _REASONS = {RECEIVER_GONE: "GONE", RECEIVER_FAILS: "FAILING"}
+_PASSING = {"conflict", "internal", "overloaded"}  # codes of refusals that a later try can escape
+
+log = structlog.get_logger("angarium.control")
 
 Change = Callable[[DestinationRecord], DestinationRecord]
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, reason
@@ -79,6 +85,7 @@ class DestinationCommands:
         self._disabled = disabled
         self._objection = objection
         self._make_key = make_key
+        self._outage = Outage("disabling of destinations")
 
     async def create(
         self, principal: Principal, environment: int, draft: Draft
@@ -186,7 +193,9 @@ class DestinationCommands:
     ) -> None:
         """Disable a destination whose receiver answered 410, or (`overdue`) failed for longer than the
         destination allows. `quiet`: announce nothing, because only deliveries of own events failed there.
-        Raises StoreAwayError."""
+
+        Repeats the change while the store is away or other changes come first. Logs an error that cannot
+        pass, and does not raise it."""
         principal = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -202,9 +211,29 @@ class DestinationCommands:
                 return present
             return self._next(present, status=DestinationStatus.DISABLED)
 
-        await self._change(
-            principal, destination.environment, destination.id, "disable", change, quiet=quiet
-        )
+        async def attempt(_: bool) -> None:
+            try:
+                await self._change(
+                    principal,
+                    destination.environment,
+                    destination.id,
+                    "disable",
+                    change,
+                    quiet=quiet,
+                )
+            except Refusal as refusal:
+                if refusal.code not in _PASSING:
+                    raise
+                raise surely_nothing(refusal.message) from refusal
+
+        try:
+            await self._outage.outlast(attempt)
+        except (Refusal, StoreError):
+            log.exception(
+                "destination.not_disabled",
+                destination=destination.id,
+                remedy="nothing is sent to it: disable it, fix the receiver, then enable it",
+            )
 
     async def _set(
         self, principal: Principal, environment: int, identifier: str, status: DestinationStatus

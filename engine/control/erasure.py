@@ -27,7 +27,7 @@ from engine.log.delivery_log import (
 from engine.model.configuration import AuditEntry
 from engine.model.errors import Refusal
 from engine.model.read_models import Models
-from engine.ports import StoreAwayError
+from engine.ports.outage import Outage
 from engine.runtime.wake import Wake
 
 PATIENCE_S = 5.0  # for attempts in flight to end, and for cancellations to be committed
@@ -181,17 +181,16 @@ class CustomerErasures:
 
     async def run(self) -> None:
         """Carry out requests until cancelled."""
+        outage = Outage("erasures of customers")
         while True:
-            pause_s = LOOK_S
+            waits = False
             try:
-                for request in await self._rows.unfinished():
-                    if not await self._work_off(request):
-                        pause_s = STEP_AGAIN_S
-            except StoreAwayError:
-                pause_s = STEP_AGAIN_S
+                with outage.survived():
+                    for request in await self._rows.unfinished():
+                        waits |= not await self._work_off(request)
             except Exception:  # a bug must not end the loop; the next look reads the store again
                 log.exception("customer.erasure_broke")
-            with trio.move_on_after(pause_s):
+            with trio.move_on_after(STEP_AGAIN_S if waits or outage.under_way else LOOK_S):
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:

@@ -13,6 +13,7 @@ import trio
 
 from engine.model.configuration import FilterErrors, FilterFailure
 from engine.ports import ContentionError, StoreAwayError, StoreError
+from engine.ports.outage import Outage
 
 FLUSH_S = 5.0  # between two writes
 AT_ONCE = 1_000  # rules of one statement: some milliseconds
@@ -46,6 +47,7 @@ class FilterFailures:
     def __init__(self, write: Write, now: Callable[[], float]) -> None:
         self._write = write
         self._now = now
+        self._outage = Outage("failures of filters")
         self._counted: dict[str, FilterFailure] = {}
         self._open: dict[str, FilterFailure] = {}
 
@@ -79,17 +81,17 @@ class FilterFailures:
             return
         self._open, self._counted = self._counted, {}
         try:
-            while self._open:
-                part = list(islice(self._open, AT_ONCE))
-                try:
-                    await self._write([self._open[rule] for rule in part])
-                except (StoreAwayError, ContentionError):
-                    raise
-                except StoreError:
-                    log.exception("filter_failures.refused", rules=len(part))
-                for rule in part:
-                    del self._open[rule]
-        except (StoreAwayError, ContentionError):
+            with self._outage.survived():
+                while self._open:
+                    part = list(islice(self._open, AT_ONCE))
+                    try:
+                        await self._write([self._open[rule] for rule in part])
+                    except (StoreAwayError, ContentionError):
+                        raise
+                    except StoreError:
+                        log.exception("filter_failures.refused", rules=len(part))
+                    for rule in part:
+                        del self._open[rule]
             self._take_back(self._open.values())
         finally:
             self._open = {}

@@ -29,6 +29,7 @@ from engine.ports import (
     StoreError,
     TooSlowError,
 )
+from engine.ports.outage import Outage
 from engine.recording.group import SettledReplays
 from engine.replay.admission import ChunkEntry, NextStep, choose, fitting, replay_of, room_at
 from engine.replay.job import ReplayJob
@@ -110,26 +111,25 @@ class ReplayRunner:
         """Run jobs until cancelled."""
         self.jobs.clear()
         self._queued = QueuedReplays()
+        # The next try begins with a look: without it, a round with nothing to do would end the outage.
+        outage = Outage("replays", longest_pause_s=RETRY_S, meanwhile=self.nudge)
         while True:
-            try:
-                again = True
-                while again:
-                    if trio.current_time() >= self._look_at:
-                        await self._look()
-                    began = trio.current_time()
-                    again = await self._round()
-                    await trio.lowlevel.checkpoint()
-                took = trio.current_time() - began
-                if took >= LONG_ROUND_S:
-                    await trio.sleep(min(ROUND_REST * took, TICK_S))
-            except ContentionError:
-                await trio.lowlevel.checkpoint()
-                continue
-            except StoreAwayError:  # the bridge logs it
-                await trio.sleep(RETRY_S)
-                continue
+            await outage.outlast(self._rounds)
             with trio.move_on_after(self._pause_s()):
                 await self._wake.wait()
+
+    async def _rounds(self, _: bool) -> None:
+        """Do rounds until no job can do another step now."""
+        again = True
+        while again:
+            if trio.current_time() >= self._look_at:
+                await self._look()
+            began = trio.current_time()
+            again = await self._round()
+            await trio.lowlevel.checkpoint()
+        took = trio.current_time() - began
+        if took >= LONG_ROUND_S:
+            await trio.sleep(min(ROUND_REST * took, TICK_S))
 
     def _pause_s(self) -> float:
         paced = any(running.job.rate_per_second is not None for running in self.jobs.values())

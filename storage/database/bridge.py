@@ -150,7 +150,10 @@ class Bridge:
         return self._loop
 
     async def wait_until_back(self) -> None:
-        """Wait until the database answers, at least 25 ms, so that no caller spins."""
+        """Wait until the database answers, at least 25 ms, so that no caller spins.
+
+        Not an `Outage`: no caller's statement is repeated, one probe answers all callers, and the log
+        gets the outage of the whole database, with its length."""
         if self._back is not None:
             await self._back.wait()
             return

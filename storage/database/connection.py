@@ -218,9 +218,15 @@ class Connection:
         return self._pid if self.connected else None
 
     async def ensure(self) -> None:
-        """Connect now, unless connected. Raises StoreError, and the errors of `on_connect`."""
-        if self._owner is not trio.lowlevel.current_task():
+        """Connect now, unless connected. Raises StoreError, and the errors of `on_connect`. A
+        StoreAwayError's `maybe_written` is False: the caller has not sent its statement yet."""
+        if self.connected or self._owner is trio.lowlevel.current_task():
+            return
+        try:
             self._release(await self._claim(connect=True))
+        except StoreAwayError as error:
+            error.maybe_written = False
+            raise
 
     def on_end(self, tell: Callable[[], None]) -> None:
         self._live().add_termination_listener(lambda _: tell())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from asyncpg import Record
 
-from engine.ports import DirtyDestination, PoisonError, StoreAwayError
+from engine.ports import DirtyDestination, PoisonError
 from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
 from storage.audit.log import values
 from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
@@ -146,7 +146,7 @@ class PostgresRequeue:
         again: bool,
     ) -> Requeued:
         """Raises OwnershipLostError if this process has lost the right to write."""
-        await self._ensure_connected()
+        await self._connection.ensure()
         if again:
             before = await self._connection.fetch(_REQUEUED, environment, list(deliveries), base)
             if before:
@@ -169,7 +169,7 @@ class PostgresRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        await self._ensure_connected()
+        await self._connection.ensure()
         if again and await self._is_written(audited):
             rows = await self._connection.fetch(_DISCARDED, environment, list(deliveries))
             return list(rows[0][0])
@@ -213,15 +213,6 @@ class PostgresRequeue:
         if not rows:
             await self._ownership.reclaim_intake(self._connection, epoch)
         return rows
-
-    async def _ensure_connected(self) -> None:
-        if self._connection.connected:
-            return
-        try:
-            await self._connection.ensure()
-        except StoreAwayError as error:
-            error.maybe_written = False
-            raise
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:

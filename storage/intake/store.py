@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, StoreAwayError
+from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.plan_refresh import PlanRefresh
@@ -45,7 +45,10 @@ SELECT FROM owner"""
 
 
 class PostgresIntake:
-    """Implements `engine.ports.IntakeStore` on its own connection, so that no two statements overlap."""
+    """Implements `engine.ports.IntakeStore` on its own connection, so that no two statements overlap.
+
+    Each method connects before it reads the epoch: a new connection has a new epoch.
+    """
 
     def __init__(
         self, connection: Connection, ownership: Ownership, box: SecretBox | None = None
@@ -59,7 +62,7 @@ class PostgresIntake:
         """Raises OwnershipLostError if this process has lost the right to write."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
-        await self._ensure_connected()
+        await self._connection.ensure()
         if group.again:
             before = await self._accepted_before(group)
             if before is not None:
@@ -88,17 +91,17 @@ class PostgresIntake:
         return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
     async def draw(self) -> int:
-        await self._ensure_connected()
+        await self._connection.ensure()
         found = await self._connection.fetch(DRAW)
         base: int = found[0][0]
         return base
 
     async def check(self) -> None:
-        await self._ensure_connected()
+        await self._connection.ensure()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Raises OwnershipLostError if this process has lost the right to write."""
-        await self._ensure_connected()  # while no event comes, nothing else connects
+        await self._connection.ensure()  # while no event comes, nothing else connects
         await self._freshness.keep(_FORGET)
         epoch = self._ownership.intake_epoch
         ordered = sorted(destinations)  # the order in which all statements lock these rows
@@ -111,16 +114,6 @@ class PostgresIntake:
         )
         if not owned:
             await self._ownership.reclaim_intake(self._connection, epoch)
-
-    async def _ensure_connected(self) -> None:
-        """Connect if needed, before the epoch is read: a new connection has a new epoch."""
-        if self._connection.connected:
-            return
-        try:
-            await self._connection.ensure()
-        except StoreAwayError as error:
-            error.maybe_written = False
-            raise
 
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
         """Return the result of an earlier run of the group, None if it wrote nothing.

@@ -31,9 +31,8 @@ class PostgresSettle:
     async def settle(self, group: SettleGroup) -> None:
         """Raises PoisonError if a value cannot be stored, or a settlement's row is missing or differs
         from its `expects`. Raises OwnershipLostError if a shard of the group is not ours."""
-        if not self._connection.connected:
-            # Connect before `_settle` reads the epoch: a new connection has a new epoch.
-            await self._connection.ensure()
+        # Connect before `_settle` reads the epoch: a new connection has a new epoch.
+        await self._connection.ensure()
         try:
             await self._settle(group)
         except PartitionMissingError as error:

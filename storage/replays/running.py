@@ -8,7 +8,7 @@ from msgspec import structs
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
-from engine.ports import DirtyDestination, StoreAwayError
+from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import (
     Chunk,
@@ -201,12 +201,7 @@ class PostgresReplays:
     ) -> Enqueued:
         """Raises OwnershipLostError if this process has lost the right to write."""
         connection = self._intake
-        if not connection.connected:
-            try:
-                await connection.ensure()
-            except StoreAwayError as error:
-                error.maybe_written = False
-                raise
+        await connection.ensure()
         ids = [each.id for each in chunk.deliveries]
         if again:
             place = (chunk.environment, chunk.job, chunk.destination)

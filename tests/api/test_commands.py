@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.control.commands import MAX_WAITING, WAIT_S, CommandQueue
@@ -12,7 +13,8 @@ from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import AuditEntry, DestinationRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.quotas import CustomerTally
-from engine.ports import StoreAwayError
+from engine.ports import ContentionError, OwnershipLostError, PoisonError, StoreAwayError
+from engine.ports.outage import surely_nothing
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from tests.api.house import HOOK, Caller, House
@@ -204,6 +206,45 @@ async def test_a_receiver_that_is_gone_disables_its_destination_once(
     assert house.models.destinations[made["id"]].status is DestinationStatus.ACTIVE
     await house.destinations.disable_gone(house.models.destinations[made["id"]])
     assert (await api("GET", f"/destinations/{made['id']}")).json["status"] == "DISABLED"
+
+
+PASSING = (
+    StoreAwayError("no answer"),
+    surely_nothing("no connection"),
+    ContentionError("deadlock"),
+    Refusal("overloaded", "too many changes wait for their turn"),
+    Refusal("conflict", "others are changing the destination"),
+)
+LASTING = (
+    OwnershipLostError("another server has taken over this database"),
+    PoisonError("a value cannot be sent"),
+    Refusal("not_found", "no such destination"),
+)
+
+
+@pytest.mark.parametrize("last", [None, *LASTING])
+async def test_disabling_a_destination_ends_only_at_an_error_that_cannot_pass(
+    api: Caller, house: House, monkeypatch: pytest.MonkeyPatch, last: Exception | None
+) -> None:
+    monkeypatch.setattr("engine.ports.outage.FIRST_PAUSE_S", 0.0)
+    store = house.tables.destinations
+    made = await make(api)
+    script, replace = [*PASSING, *([] if last is None else [last])], store.replace
+
+    async def failing(record: DestinationRecord, audit: AuditEntry) -> bool:
+        if script:
+            raise script.pop(0)
+        return await replace(record, audit)
+
+    monkeypatch.setattr(store, "replace", failing)
+    with capture_logs() as lines:
+        await house.destinations.disable_gone(house.models.destinations[made["id"]])
+    status = (await api("GET", f"/destinations/{made['id']}")).json["status"]
+    told = [line for line in lines if line["event"] == "destination.not_disabled"]
+    assert not script
+    assert status == ("DISABLED" if last is None else "ACTIVE")
+    assert [line["destination"] for line in told] == ([] if last is None else [made["id"]])
+    assert all("disable it" in line["remedy"] for line in told)
 
 
 async def test_a_database_that_is_away_is_a_503_and_changes_nothing(

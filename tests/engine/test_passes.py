@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
 from engine.control.commands import CommandQueue
@@ -135,9 +136,11 @@ async def test_failures_of_filters_are_written_a_few_at_a_time(
     for each in rules:
         counted.note(each, "no")
     away = True
-    await counted.flush()
-    assert written == [10] * 3
-    away = False
-    await counted.flush()
+    with capture_logs() as lines:
+        await counted.flush()
+        assert written == [10] * 3
+        away = False
+        await counted.flush()
+    assert [line["event"] for line in lines] == ["store.away", "store.back"]
     assert written == [10] * 10
     assert all(counted.of(each, None) is None for each in rules)

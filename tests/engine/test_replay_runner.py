@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import engine.replay.queued
@@ -527,6 +528,25 @@ async def test_a_job_that_finds_no_database_comes_again_and_holds_up_no_other(
     place.store.away.clear()
     await trio.sleep(10)
     assert place.store.status(away) is ReplayStatus.COMPLETED
+
+
+async def test_replays_log_once_that_the_database_is_away_and_go_on(
+    place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = place.store.add(place.destination("d1", 10))
+
+    async def unfinished(known: Collection[str] = ()) -> list[ReplayJob]:
+        raise StoreAwayError("no answer")
+
+    with capture_logs() as lines:
+        with monkeypatch.context() as patch:
+            patch.setattr(place.store, "unfinished", unfinished)
+            place.nursery.start_soon(place.runner.run)
+            await trio.sleep(10)
+        await trio.sleep(10)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+    told = [line["event"] for line in lines if line["event"].startswith("store.")]
+    assert told == ["store.away", "store.back"]
 
 
 async def test_a_job_whose_counting_the_database_gives_up_fails_with_what_to_do(

@@ -3,8 +3,10 @@
 from typing import Any
 
 import trio
+from structlog.testing import capture_logs
 
 import engine.control.erasure
+from engine.ports import StoreAwayError
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, browser_of, destination, open_service, post
@@ -79,6 +81,26 @@ async def test_an_erasure_waits_for_an_attempt_in_flight(
     receiver.hold.set()
     assert (await erased(house, api, "c1"))["erasure"]["events"] == 1
     assert SECRET not in await contents(house)
+
+
+async def test_an_erasure_goes_on_after_an_outage_of_the_database(
+    house: ServiceHouse, api: Caller, monkeypatch: Any
+) -> None:
+    async def away(_: object) -> Any:
+        tried.set()
+        raise StoreAwayError("no answer")
+
+    tried = trio.Event()
+    monkeypatch.setattr(engine.control.erasure, "STEP_AGAIN_S", 0.01)
+    await post(api, customerExternalId="c1", **FIELDS)
+    with capture_logs() as lines:
+        with monkeypatch.context() as patched:
+            patched.setattr("storage.retention.erasing.CustomerErasureRows.unfinished", away)
+            await api("DELETE", "/customers/c1")
+            await tried.wait()
+        assert (await erased(house, api, "c1"))["erasure"]["events"] == 1
+    told = [line["event"] for line in lines if line.get("user") == "erasures of customers"]
+    assert told == ["store.away", "store.back"]
 
 
 async def test_an_erasure_goes_on_after_a_restart(bridge: Bridge, monkeypatch: Any) -> None:

@@ -32,14 +32,13 @@ from engine.ingest.ingest import Ingest
 from engine.ingest.own_events import OwnEvents
 from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
-from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.nodes.liveness import BEAT_S
 from engine.nodes.parts import WHOLE, OwnPart, WorkerPart
 from engine.nodes.placement import MoveWatch
 from engine.plans.plans import Plans, Visibility
-from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
+from engine.ports import OwnershipLostError, StoreAwayError, Transmission
 from engine.recording.announcer import Announcer
 from engine.recording.group import SettledReplays
 from engine.recording.outcome_queue import OutcomeQueue
@@ -355,13 +354,7 @@ class Process:
         await trio.sleep_forever()
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        while True:
-            try:
-                await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
-            except (StoreError, Refusal):
-                await trio.sleep(1)
-            else:
-                return
+        await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
 
     def kill(self) -> None:
         if self.dead:

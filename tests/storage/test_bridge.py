@@ -354,6 +354,9 @@ async def test_a_server_that_is_not_there_is_away() -> None:
     async with open_bridge("postgresql://postgres@127.0.0.1:1/postgres") as bridge:
         with pytest.raises(StoreAwayError):
             await bridge.pool.fetch("SELECT 1")
+        with pytest.raises(StoreAwayError) as unsent:
+            await bridge.connection(POOL).ensure()
+        assert not unsent.value.maybe_written
 
 
 async def test_whoever_waits_is_told_once_the_database_is_back(data_dir: Path) -> None:

@@ -113,8 +113,7 @@ class HotConnection:
                 self._begun = None
             await (self.ownership.renew_intake() if self._intake else self.ownership.renew_settle())
         except StoreAwayError as error:
-            if self._intake:  # the statement has not been sent
-                error.maybe_written = False
+            error.maybe_written = False  # the statement has not been sent
             raise
         self.connected = True
         self.connects += 1
