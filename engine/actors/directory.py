@@ -140,9 +140,7 @@ class Directory:
                 continue
             dormant = self._dormant_at(destination, environment, low_seq)
             dormant.low_seq = min(dormant.low_seq, low_seq)
-            config = self._find(destination)
-            if config is not None and config.status is not DestinationStatus.DISABLED:
-                self._activate(config, dormant).start()
+            self._start_dormant(destination)
 
     def _dormant_at(self, destination: str, environment: int, low_seq: int) -> Dormant:
         dormant = self._dormant.get(destination)
@@ -217,16 +215,14 @@ class Directory:
 
     def rouse(self, rows: Iterable[BacklogRow]) -> int:
         """Start the actors of destinations whose retries are due; returns how many."""
-        roused = 0
-        for row in rows:
-            config = self._find(row.destination)
-            if config is None or config.status is DestinationStatus.DISABLED:
-                continue
-            actor = self.activate_dormant(row.destination)
-            if actor is not None:
-                actor.start()
-                roused += 1
-        return roused
+        return sum(self._start_dormant(row.destination) for row in rows)
+
+    def _start_dormant(self, destination: str) -> bool:
+        config, dormant = self._find(destination), self._dormant.get(destination)
+        if dormant is None or config is None or config.status is DestinationStatus.DISABLED:
+            return False
+        self._activate(config, dormant).start()
+        return True
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
         """Pass a person's request to a destination's actor."""

@@ -23,7 +23,7 @@ from engine.core.vocabulary import (
 from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
 from engine.model.identity import Identity
-from engine.ports import ContentionError, OwnershipLostError, StoreAwayError
+from engine.ports import ContentionError, OwnershipLostError
 from engine.ports.outage import Outage
 from engine.recording.group import SettledReplays
 from engine.replay.admission import ChunkEntry, NextStep, choose, fitting, replay_of, room_at
