@@ -125,35 +125,36 @@ class Directory:
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         """Let the actors of committed deliveries read the store again, because some of the deliveries may
         not have reached them. Until that read, keep their backlog rows. `deliveries` are in seq order."""
-        first: dict[str, Delivery] = {}
-        for delivery in deliveries:
-            first.setdefault(delivery.destination, delivery)
-        self.dirty.update(first)
-        for destination in first:
+        self.dirty.update(each.destination for each in deliveries)
+        places = dict.fromkeys((each.event.environment, each.destination) for each in deliveries)
+        self.doubt(places, deliveries[0].seq)
+
+    def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
+        """Like `reread`, for deliveries from `low_seq` on that may have been committed. `destinations`
+        (environment, id) do not become dirty, because their backlog rows may not exist."""
+        for _, destination in destinations:
             self._forgettable.pop(destination, None)
-        for destination, delivery in first.items():
-            actor = self.actors.get(destination)
-            if actor is not None:
-                actor.reread(delivery.seq)
+        for environment, destination in destinations:
+            if (actor := self.actors.get(destination)) is not None:
+                actor.reread(low_seq)
                 continue
-            dormant = self._dormant.get(destination)
-            if dormant is None:
-                dormant = Dormant(delivery.event.environment, delivery.seq, 0)
-                self._rest(destination, dormant)
-            dormant.low_seq = min(dormant.low_seq, delivery.seq)
-            config = self._find(destination)
-            if config is not None and config.status is not DestinationStatus.DISABLED:
-                self._activate(config, dormant).start()
+            dormant = self._dormant_at(destination, environment, low_seq)
+            dormant.low_seq = min(dormant.low_seq, low_seq)
+            self._start_dormant(destination)
+
+    def _dormant_at(self, destination: str, environment: int, low_seq: int) -> Dormant:
+        dormant = self._dormant.get(destination)
+        if dormant is None:
+            dormant = Dormant(environment, low_seq, 0)
+            self._rest(destination, dormant)
+        return dormant
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
         left_just_now = self._forgettable.pop(destination, None) is not None
         config = self._find(destination)
-        dormant = self._dormant.get(destination)
+        dormant, first = self._dormant.get(destination), deliveries[0]
         if config is None or config.status is DestinationStatus.DISABLED:
-            first = deliveries[0]
-            if dormant is None:
-                dormant = Dormant(first.event.environment, first.seq, 0)
-                self._rest(destination, dormant)
+            dormant = self._dormant_at(destination, first.event.environment, first.seq)
             dormant.waiting += len(deliveries)
             self.memory.wait(dormant.environment, len(deliveries))
             return None
@@ -162,8 +163,7 @@ class Directory:
         else:
             # An actor that has just left can have settled these deliveries: the new actor must read the
             # store to know.
-            low_seq, empty = deliveries[0].seq, not left_just_now
-            actor = self._add(DestinationActor(self._context, config, low_seq, empty))
+            actor = self._add(DestinationActor(self._context, config, first.seq, not left_just_now))
         actor.start()
         return actor
 
@@ -215,16 +215,14 @@ class Directory:
 
     def rouse(self, rows: Iterable[BacklogRow]) -> int:
         """Start the actors of destinations whose retries are due; returns how many."""
-        roused = 0
-        for row in rows:
-            config = self._find(row.destination)
-            if config is None or config.status is DestinationStatus.DISABLED:
-                continue
-            actor = self.activate_dormant(row.destination)
-            if actor is not None:
-                actor.start()
-                roused += 1
-        return roused
+        return sum(self._start_dormant(row.destination) for row in rows)
+
+    def _start_dormant(self, destination: str) -> bool:
+        config, dormant = self._find(destination), self._dormant.get(destination)
+        if dormant is None or config is None or config.status is DestinationStatus.DISABLED:
+            return False
+        self._activate(config, dormant).start()
+        return True
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
         """Pass a person's request to a destination's actor."""

@@ -22,6 +22,7 @@ from engine.ports import (
     OwnershipLostError,
     StoreAwayError,
     StoreError,
+    UnknownOutcomeError,
 )
 from engine.ports.outage import Outage, nothing_written, surely_nothing
 
@@ -167,12 +168,11 @@ class EntryQueue:
             mine.deliveries = await self._written(mine.entry, dirty)
         except OwnershipLostError:
             raise
+        except UnknownOutcomeError as broken:  # a barrier: a broken entry must not end the loop
+            log.exception("an entry broke")
+            error = broken
         except StoreError as refused:  # the database refuses this entry alone
             error = refused
-        except Exception as broken:  # a barrier: a broken entry must not end the loop
-            log.exception("an entry broke")
-            error = StoreError("the service failed while it wrote this entry")
-            error.__cause__ = broken
         if mine.deliveries:
             try:
                 self._directory.arrived(mine.deliveries)
@@ -200,15 +200,21 @@ class EntryQueue:
             if not base:
                 try:
                     base = await self._store.draw()
-                except StoreAwayError as error:
+                except StoreError as error:
                     error.maybe_written = False
                     raise
             return await entry.write(base, dirty, again=again)
 
         try:
-            return await self._outage.outlast(write, unless=nothing_written)
+            return await self._outage.outlast(write, unless=nothing_written, writes=True)
         except BlockedError as error:
             raise surely_nothing("a row is locked by another session") from error
+        except UnknownOutcomeError:
+            await self._notices.doubt(entry.destinations, base, self._check)
+            raise
+
+    async def _check(self) -> None:
+        await self._outage.outlast(lambda _: self._store.check())
 
     def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
         known = self._directory.dirty

@@ -31,6 +31,7 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
     StoreError,
+    UnknownOutcomeError,
 )
 from engine.ports.outage import Outage, nothing_written, surely_nothing
 from engine.runtime.bisection import Bisection
@@ -265,7 +266,13 @@ class Intake:
                 return enough and nothing_written(error)
             return nothing_written(error) and not answered
 
-        acceptance = await self._outage.outlast(accept, unless=is_final)
+        try:
+            acceptance = await self._outage.outlast(accept, unless=is_final, writes=True)
+        except UnknownOutcomeError:
+            self._fail(pending, UNKNOWN)
+            places = ((each.event.environment, each.destination) for each in group.deliveries)
+            await self._notices.doubt(dict.fromkeys(places), 0, self._check)  # its base is unknown
+            raise
         deliveries = written(group, acceptance)
         try:
             self._account(group, acceptance)
@@ -353,7 +360,10 @@ class Intake:
     async def _wait_back(self) -> None:
         if self._outage.under_way:
             await trio.sleep(RETRY_S)
-            await self._outage.outlast(lambda _: self._store.check())
+            await self._check()
+
+    async def _check(self) -> None:
+        await self._outage.outlast(lambda _: self._store.check())
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
         """Settle submissions as not accepted. Each leaves the list before it is settled."""

@@ -18,14 +18,14 @@ from engine.model.identity import shard_of
 
 
 class StoreError(Exception):
-    """The store failed."""
+    """The store failed. `maybe_written` is False if it is certain that nothing was written."""
+
+    maybe_written: bool = True
 
 
 class StoreAwayError(StoreError):
     """The database is unreachable or too slow: there is no answer. A statement that was sent may still
-    commit. `maybe_written` is False if it is certain that nothing was written."""
-
-    maybe_written: bool = True
+    commit."""
 
 
 class TooSlowError(StoreAwayError):
@@ -34,6 +34,8 @@ class TooSlowError(StoreAwayError):
 
 class PoisonError(StoreError):
     """The database refused the content of a statement's rows (SQLSTATE 22, 23, 54 or an encoding)."""
+
+    maybe_written: bool = False
 
 
 class ContentionError(StoreError):
@@ -49,6 +51,13 @@ class BlockedError(ContentionError):
 
 class OwnershipLostError(StoreError):
     """Another process has taken over the shards; nothing was written."""
+
+    maybe_written: bool = False
+
+
+class UnknownOutcomeError(StoreError):
+    """Every try of a write broke, for a reason that no other class names. One of them may have written.
+    The last error is the cause."""
 
 
 # --- intake ----------------------------------------------------------------------------------------
@@ -127,8 +136,8 @@ class IntakeStore(Protocol):
     """The one statement that makes events durable."""
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write the whole group in one transaction. After an error nothing was written, except as
-        `StoreAwayError` says."""
+        """Write the whole group in one transaction. After a StoreError, `maybe_written` says whether the
+        group may have been written. After any other exception it may have been."""
 
     async def draw(self) -> int:
         """Return the base of a group's seqs: its k-th delivery gets `base` + k, k < 2^20."""

@@ -11,12 +11,17 @@ from engine.ports import (
     BlockedError,
     ContentionError,
     OwnershipLostError,
+    PoisonError,
     StoreAwayError,
     StoreError,
+    UnknownOutcomeError,
 )
 
 FIRST_PAUSE_S = 0.1  # between two tries, doubling ...
 LONGEST_PAUSE_S = 2.0  # ... to this, so that work resumes soon after the store is back
+# The most tries of a write that breaks. The second try finds what the first one wrote. A third try is for
+# a connection that broke as well. More tries would only keep other writes waiting.
+BROKEN_MOST = 3
 
 T = TypeVar("T")
 log = structlog.get_logger("angarium.store")
@@ -63,6 +68,7 @@ class Outage:
         *,
         unless: Callable[[StoreError], bool] = never,
         until: Callable[[], bool] | None = None,
+        writes: bool = False,
     ) -> T:
         """Call `run` until the store answers, and return its result.
 
@@ -72,8 +78,12 @@ class Outage:
 
         The run is not repeated if `unless` returns True for its error, or if `until` returns True after
         the pause. The error is then raised. Its `maybe_written` is True if any run may have written.
+
+        With `writes`, any exception can come after the commit. So a run that breaks is repeated too, if
+        it or an earlier run may have written. The last of `BROKEN_MOST` such runs raises
+        UnknownOutcomeError.
         """
-        again, pause_s = False, FIRST_PAUSE_S
+        again, pause_s, broken = False, FIRST_PAUSE_S, 0
         while True:
             try:
                 result = await run(again)
@@ -89,9 +99,19 @@ class Outage:
                 pause_s = min(2 * pause_s, self._longest_pause_s)
                 if until is not None and until():
                     raise
-            except StoreError:
+            except (PoisonError, OwnershipLostError):
                 self.ended()
                 raise
+            except Exception as error:
+                self.ended()
+                again = again or not isinstance(error, StoreError) or error.maybe_written
+                if not (writes and again):
+                    raise
+                broken += 1
+                if broken == BROKEN_MOST:
+                    raise UnknownOutcomeError(f"{broken} tries broke: {error!r}") from error
+                log.exception("write.broke", user=self._user)
+                await trio.lowlevel.checkpoint()
             else:
                 self.ended()
                 return result

@@ -1,10 +1,14 @@
-"""The pace of replay jobs: their rates, their measured speed, and rests after slow or failed steps.
+"""The pace of replay jobs: their rates, their measured speed, and the end or rest of a job that failed.
 
 Nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """
 
 import math
 from collections.abc import Container
+
+import structlog
+
+from engine.ports import StoreAwayError, StoreError, TooSlowError
 
 SPAN_S = 0.1  # a job enqueues this much of its rate at once, so a tick can be this late
 _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
@@ -15,13 +19,18 @@ STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
 # A job fails after this many steps in a row that the database cancelled as too slow. The pause after each
 # of them is twice as long as the pause before, so that no job fails if the database is busy for half a
-# minute.
+# minute. The same pauses follow a step that broke for a fault of this service, which may not come again.
 SLOW_MOST = 5
+BROKEN_MOST = 3
 SLOW_REST_S = 1.0
 TOO_SLOW = (
     "the database took too long to read what the job selects: name a destination, or a shorter time from "
     "and to, and start it again"
 )
+REFUSED = "the database refused a statement of the job: the server's log says why"
+BROKEN = "the job failed because of a fault in this service: the server's log says why"
+
+log = structlog.get_logger("angarium.replay")
 
 
 def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> int:
@@ -85,7 +94,7 @@ class Rests:
     def __init__(self) -> None:
         self._jobs: dict[str, float] = {}
         self._environments: dict[int, float] = {}
-        self._slow: dict[str, int] = {}  # by job: steps in a row that the database cancelled
+        self._failures: dict[str, int] = {}  # by job: steps in a row that were too slow, or broke
 
     def job_rests(self, job: str, now: float) -> bool:
         """Return True if a job must not have a step yet."""
@@ -101,19 +110,34 @@ class Rests:
         self._environments.pop(environment, None)
         return False
 
-    def away(self, job: str, now: float) -> None:
-        """Note that the database was away at a job's step."""
-        self._jobs[job] = now + RETRY_S
+    def failed(self, job: str, error: Exception, now: float) -> str | None:
+        """Log the exception of a job's step, and let the job rest. Return the reason if the job must end.
 
-    def gave_up(self, job: str, now: float) -> bool:
-        """Note that the database cancelled a job's slow step. Return True if the job must end."""
-        slow = self._slow[job] = self._slow.get(job, 0) + 1
-        self._jobs[job] = now + SLOW_REST_S * 2 ** (slow - 1)
-        return slow >= SLOW_MOST
+        A job rests even if it must end, because the statement that ends it can fail as well. Then it
+        rests longer than the runner, so that the runner's next round is of the other jobs.
+        """
+        if not isinstance(error, StoreError):
+            log.exception("replay.failed", job=job)
+            return BROKEN if self._again(job, now) >= BROKEN_MOST else None
+        if isinstance(error, TooSlowError):
+            log.warning("replay.step_cancelled", job=job, cause=str(error))
+            return TOO_SLOW if self._again(job, now) >= SLOW_MOST else None
+        if isinstance(error, StoreAwayError):
+            log.warning("replay.database_away", job=job, cause=str(error))
+            self._jobs[job] = now + RETRY_S
+            return None
+        log.warning("replay.refused", job=job, cause=str(error))
+        self._jobs[job] = now + 2 * RETRY_S
+        return REFUSED
+
+    def _again(self, job: str, now: float) -> int:
+        times = self._failures[job] = self._failures.get(job, 0) + 1
+        self._jobs[job] = now + SLOW_REST_S * 2 ** (times - 1)
+        return times
 
     def stepped(self, job: str) -> None:
         """Note that a job's step ended without an error."""
-        self._slow.pop(job, None)
+        self._failures.pop(job, None)
 
     def took(self, environment: int, seconds: float, now: float) -> None:
         """Let an environment rest for a multiple of a long step's duration."""
@@ -121,7 +145,7 @@ class Rests:
 
     def keep(self, jobs: Container[str]) -> None:
         """Forget all other jobs."""
-        for each in [job for job in self._slow if job not in jobs]:
-            del self._slow[each]
+        for each in [job for job in self._failures if job not in jobs]:
+            del self._failures[each]
         for each in [job for job in self._jobs if job not in jobs]:
             del self._jobs[each]

@@ -6,7 +6,8 @@ replays.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import structlog
 import trio
@@ -22,20 +23,14 @@ from engine.core.vocabulary import (
 from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
 from engine.model.identity import Identity
-from engine.ports import (
-    ContentionError,
-    OwnershipLostError,
-    StoreAwayError,
-    StoreError,
-    TooSlowError,
-)
+from engine.ports import ContentionError, OwnershipLostError
 from engine.ports.outage import Outage
 from engine.recording.group import SettledReplays
 from engine.replay.admission import ChunkEntry, NextStep, choose, fitting, replay_of, room_at
 from engine.replay.job import ReplayJob
 from engine.replay.missing import MissingReads
 from engine.replay.ordering import OrderGiver
-from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
+from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, Rests, allowed, paced_until
 from engine.replay.ports import Chunk, Finder, Reading, ReplayActors, ReplayStore, Routes
 from engine.replay.queued import LANE, QueuedReplays, withdraw
 from engine.replay.running_job import RunningJob, in_turn
@@ -54,8 +49,6 @@ LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
-REFUSED = "the database refused a statement of the job: the server's log says why"
-BROKEN = "the job failed because of a fault in this service: the server's log says why"
 
 log = structlog.get_logger("angarium.replay")
 
@@ -87,6 +80,7 @@ class ReplayRunner:
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
         self.jobs: dict[str, RunningJob] = {}
+        self._environments: set[int] = set()  # of all unfinished jobs
         self._rests = Rests()
         self._queued = QueuedReplays()
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
@@ -146,27 +140,33 @@ class ReplayRunner:
             self._hear()
             withdraw(gone, self._queued, self._actors)
         self._rests.keep(found)
+        self._environments = {job.environment for job in found.values()}
         legs: Counter[int] = Counter()
         for running in self.jobs.values():
             legs[running.job.environment] += running.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
-            if self._rests.job_rests(job.id, trio.current_time()):
-                continue
-            present = self.jobs.get(job.id)
-            if present is None:
-                if legs[job.environment] >= LEGS_MOST:
-                    continue
-                running = self.jobs[job.id] = await self._taken_up(job)
-                legs[job.environment] += running.size
-            else:
-                running = present
-                running.renew(job)
-                if running.lost:
-                    running = self.jobs[job.id] = await self._taken_up(running.job)
-            running.meter.tick(trio.current_time())
-            if job.status is not ReplayStatus.PENDING:
-                await self._stand(running)
+            if not self._rests.job_rests(job.id, trio.current_time()):
+                await self._alone(job, partial(self._renew, job, legs))
+
+    async def _renew(self, job: ReplayJob, legs: Counter[int]) -> bool:
+        """Take up a job, or renew it. `legs`: how many each environment has; a job must have room."""
+        running = self.jobs.get(job.id)
+        if running is not None:
+            running.renew(job)
+            job = running.job
+        if running is None or running.lost:
+            if self._rests.environment_rests(job.environment, trio.current_time()):
+                return False
+            if running is None and legs[job.environment] >= LEGS_MOST:
+                return False
+            before = 0 if running is None else running.size
+            running = self.jobs[job.id] = await self._taken_up(job)
+            legs[job.environment] += running.size - before
+        running.meter.tick(trio.current_time())
+        if job.status is not ReplayStatus.PENDING:
+            await self._stand(running)
+        return True
 
     async def _taken_up(self, job: ReplayJob) -> RunningJob:
         legs = await self._store.all_legs(job)
@@ -194,54 +194,46 @@ class ReplayRunner:
         for running in in_turn(self.jobs.values()):
             await trio.lowlevel.checkpoint()  # a job with nothing to do awaits nothing
             self._hear()
-            job, began = running.job, trio.current_time()
+            job = running.job
             if running.lost or self._rests.environment_rests(job.environment, at):
                 continue
-            try:
-                worked = await self._step(running) or worked
-                self._rests.stepped(job.id)
-            except (ContentionError, OwnershipLostError):
-                raise
-            except TooSlowError as error:
-                log.warning("replay.step_cancelled", job=job.id, cause=str(error))
-                running.lost = True
-                if self._rests.gave_up(job.id, trio.current_time()):
-                    await self._give_up(running, TOO_SLOW)
-            except StoreAwayError as error:  # the job is read from the store again
-                log.warning("replay.database_away", job=job.id, cause=str(error))
-                running.lost = True
-                self._rests.away(job.id, trio.current_time())
-            except StoreError as error:  # a refusal of the database concerns this job alone
-                log.warning("replay.refused", job=job.id, cause=str(error))
-                await self._give_up(running, REFUSED)
-            except Exception:  # a barrier: one job must not end the others
-                log.exception("replay.failed", job=job.id)
-                await self._give_up(running, BROKEN)
-            if trio.current_time() - began >= LONG_STEP_S:
-                self._rest(job, trio.current_time() - began)
+            worked = await self._alone(job, partial(self._step, running)) or worked
+        return worked
+
+    async def _alone(self, job: ReplayJob, work: Callable[[], Awaitable[bool]]) -> bool:
+        """Do a part of a job's work. If it fails, this job rests or is given up, and the others go on."""
+        began, worked = trio.current_time(), False
+        try:
+            worked = await work()
+        except (ContentionError, OwnershipLostError):
+            raise
+        except Exception as error:  # a barrier: one job must not end the others
+            reason = self._rests.failed(job.id, error, trio.current_time())
+            if job.id in self.jobs:  # the job is read from the store again
+                self.jobs[job.id].lost = True
+            if reason is not None:
+                self._end(await self._store.fail(job, reason, self._now_ms()))
+        took_s = trio.current_time() - began
+        if took_s >= LONG_STEP_S:
+            self._rest(job, took_s)
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        if any(each.job.environment != job.environment for each in self.jobs.values()):
+        if self._environments - {job.environment}:
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
             self.jobs[job.id] = self.jobs.pop(job.id)
 
-    async def _give_up(self, running: RunningJob, reason: str) -> None:
-        self._end(await self._store.fail(running.job, reason, self._now_ms()))
-        running.lost = True
-
     async def _step(self, running: RunningJob) -> bool:
-        job = running.job
-        if running.lost:
-            return False
+        job, worked = running.job, False
         if job.status is ReplayStatus.PENDING:
-            return await self._count(running)
-        if job.status is ReplayStatus.RUNNING and running.open:
-            return await self._advance(running)
-        if not running.open and running.may_have_ended(trio.current_time()):
+            worked = await self._count(running)
+        elif job.status is ReplayStatus.RUNNING and running.open:
+            worked = await self._advance(running)
+        elif not running.open and running.may_have_ended(trio.current_time()):
             self._end(await self._store.complete(job, self._now_ms()))
-        return False
+        self._rests.stepped(job.id)
+        return worked
 
     async def _count(self, running: RunningJob) -> bool:
         job, now_ms = running.job, self._now_ms()

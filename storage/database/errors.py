@@ -52,6 +52,8 @@ TRANSACTION_POOLING = (
 class UnsuitableDatabaseError(StoreError):
     """The database cannot be used: it is too old, or has another encoding or another program's schema."""
 
+    maybe_written = False
+
 
 class MigrationError(StoreError):
     """A migration cannot be applied."""
@@ -113,7 +115,9 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
         return TooSlowError(text)
     if state in _AWAY or state[:2] in _AWAY_CLASSES:
         return StoreAwayError(text)
-    return StoreError(text)
+    refused = StoreError(text)
+    refused.maybe_written = False  # the server rolls back a statement that ends with an error
+    return refused
 
 
 def is_doubtful(cause: Exception) -> bool:

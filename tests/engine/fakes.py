@@ -17,7 +17,7 @@ class FakeIntakeStore:
         self.groups: list[IntakeGroup] = []
         self.keys: dict[tuple[int, str], Claimed] = {}
         self.written: dict[str, int] = {}
-        self.script: list[StoreError | None] = []
+        self.script: list[Exception | None] = []
         self.forgotten: list[tuple[int, str]] = []
         self.poison: Callable[[IntakeGroup], StoreError | None] = lambda _: None
         self.gate: trio.Event | None = None
@@ -90,6 +90,7 @@ class FakeDestinations:
         self.dirty: set[str] = set()
         self.deliveries: list[Delivery] = []
         self.doubtful: list[Delivery] = []
+        self.doubts: list[tuple[list[tuple[int, str]], int]] = []
         self.forgettable: list[tuple[int, str]] = []
         self.spared: list[DirtyDestination] = []
         self.held = self.ended = 0
@@ -100,6 +101,9 @@ class FakeDestinations:
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         self.doubtful += deliveries
+
+    def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
+        self.doubts.append((list(destinations), low_seq))
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         self.spared += rows

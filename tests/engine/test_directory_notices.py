@@ -1,6 +1,6 @@
 """Failed calls to the directory of actors are repeated by the intake's next run."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import pytest
 import trio
@@ -10,6 +10,7 @@ from engine.core.records import Delivery
 from engine.intake.intake import Intake
 from engine.model.identity import Identity
 from engine.ports import Claimed, DirtyDestination, StoreAwayError
+from engine.ports.outage import BROKEN_MOST
 from engine.settings import Settings
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_entries import QueueEntry
@@ -35,6 +36,10 @@ class BreakingDestinations(FakeDestinations):
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         self._break("reread")
         super().reread(deliveries)
+
+    def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
+        self._break("doubt")
+        super().doubt(destinations, low_seq)
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         self._break("rows_written")
@@ -78,6 +83,17 @@ async def test_entered_deliveries_are_told_after_all() -> None:
         await run_again(intake)
     assert destinations.doubtful == [entry.delivery]
     assert [row.destination for row in destinations.spared] == ["d1"]
+
+
+async def test_deliveries_that_may_have_been_entered_are_read_after_all() -> None:
+    store, destinations = FakeIntakeStore(), BreakingDestinations("doubt")
+    intake, entry = an_intake(store, destinations), QueueEntry(store)
+    entry.script = [AttributeError("a mistake of ours")] * BROKEN_MOST
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(entered, intake, entry)
+        await wait_all_tasks_blocked()
+        await run_again(intake)
+    assert destinations.doubts == [([(1, "d1")], entry.runs[0][0])]
 
 
 @pytest.mark.parametrize(

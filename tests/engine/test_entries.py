@@ -21,6 +21,7 @@ from engine.ports import (
     StoreAwayError,
     StoreError,
 )
+from engine.ports.outage import BROKEN_MOST
 from engine.settings import Settings
 from engine.submission.submission import Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
@@ -133,9 +134,13 @@ async def test_entries_and_groups_take_turns_and_their_seqs_rise(
     assert len(seqs) == 7
 
 
-@pytest.mark.parametrize(
-    "error", [PoisonError("no"), StoreError("no such table"), away(maybe_written=False)]
-)
+def refused() -> StoreError:
+    error = StoreError("no such table")
+    error.maybe_written = False
+    return error
+
+
+@pytest.mark.parametrize("error", [PoisonError("no"), refused(), away(maybe_written=False)])
 async def test_what_the_database_refuses_concerns_its_entry_alone(
     autojump_clock: MockClock,
     store: FakeIntakeStore,
@@ -145,9 +150,9 @@ async def test_what_the_database_refuses_concerns_its_entry_alone(
     bad, good = QueueEntry(store), QueueEntry(store)
     bad.script = [error]
     async with running(store, destinations) as intake:
-        with pytest.raises(type(error)) as refused:
+        with pytest.raises(type(error)) as told:
             await intake.entries.enter(bad)
-        assert refused.value is error
+        assert told.value is error
         assert await intake.entries.enter(good) == [good.delivery]
     assert destinations.deliveries == [good.delivery]
 
@@ -174,6 +179,19 @@ async def test_an_unknown_outcome_is_run_again_with_the_same_base_until_it_is_kn
     assert [again for *_, again in entry.runs] == [False, True, True, True]
     assert len({base for base, *_ in entry.runs}) == 1
     assert destinations.deliveries == [entry.delivery]
+
+
+async def test_an_entry_whose_answer_breaks_is_run_again_with_the_same_base(
+    autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
+) -> None:
+    entry = QueueEntry(store)
+    entry.script = [AttributeError("a mistake of ours"), StoreError("odd")]
+    async with running(store, destinations) as intake:
+        assert await intake.entries.enter(entry) == [entry.delivery]
+    assert [again for *_, again in entry.runs] == [False, True, True]
+    assert len({base for base, *_ in entry.runs}) == 1
+    assert destinations.deliveries == [entry.delivery]
+    assert destinations.doubts == []
 
 
 async def test_events_are_refused_while_an_entry_is_in_doubt(
@@ -228,11 +246,12 @@ async def test_an_entry_that_breaks_concerns_itself_alone(
     store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
     broken, sound = QueueEntry(store), QueueEntry(store)
-    broken.script = [AttributeError("a mistake of ours")]
+    broken.script = [AttributeError("a mistake of ours")] * BROKEN_MOST
     async with running(store, destinations) as intake:
         with pytest.raises(StoreError) as told:
             await intake.entries.enter(broken)
         assert not isinstance(told.value, StoreAwayError)  # the entry may have been written
+        assert destinations.doubts == [([(1, "d1")], broken.runs[0][0])]
         assert await intake.entries.enter(sound) == [sound.delivery]
 
 

@@ -25,7 +25,9 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
     StoreError,
+    UnknownOutcomeError,
 )
+from engine.ports.outage import BROKEN_MOST
 from engine.runtime.idleness import Idleness
 from engine.settings import Settings
 from engine.submission.submission import KEY_HELD_MS, Fate, Submission
@@ -239,6 +241,50 @@ async def test_a_statement_of_unknown_outcome_is_run_again_before_anyone_is_told
     assert [each.seq for each in destinations.deliveries] == [1 << 20, (1 << 20) + 1]
 
 
+@pytest.mark.parametrize("error", [StoreError("odd"), AttributeError("a mistake of ours")])
+async def test_a_commit_whose_answer_breaks_is_found_by_the_next_try(
+    error: Exception,
+    store: FakeIntakeStore,
+    destinations: FakeDestinations,
+    autojump_clock: MockClock,
+) -> None:
+    fates: list[Fate] = []
+    error.commits = True  # type: ignore[attr-defined]  # what the fake store looks at
+    store.script = [error]
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates, events=2))
+        await wait_all_tasks_blocked()
+    assert [fate.refusal for fate in fates] == [None]
+    assert [each.seq for each in destinations.deliveries] == [1 << 20, (1 << 20) + 1]
+    assert len(store.groups) == 1
+
+
+async def test_a_group_of_unknown_outcome_is_read_by_its_actors_when_its_statement_has_ended(
+    store: FakeIntakeStore,
+    destinations: FakeDestinations,
+    monkeypatch: pytest.MonkeyPatch,
+    autojump_clock: MockClock,
+) -> None:
+    fates: list[Fate] = []
+    checked: list[int] = []
+    store.script = [*[AttributeError("a mistake of ours")] * BROKEN_MOST, StoreAwayError()]
+
+    async def check() -> None:
+        checked.append(len(fates))
+        assert destinations.doubts == []
+        await FakeIntakeStore.check(store)
+
+    monkeypatch.setattr(store, "check", check)
+    intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
+    intake.submit(make(fates))
+    with pytest.raises(UnknownOutcomeError):
+        await intake.run()
+    assert checked == [1, 1]  # the client had its answer, and the second check found the database
+    assert [fate.refusal for fate in fates] == ["internal"]
+    assert destinations.doubts == [([(1, "d1")], 0)]
+    assert not intake.away
+
+
 async def test_what_was_surely_not_written_is_refused_as_overloaded(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
@@ -361,7 +407,7 @@ async def test_when_it_breaks_over_one_half_the_other_is_told_as_well(
     store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
     fates: list[list[Fate]] = [[] for _ in range(4)]
-    store.script = [PoisonError(), PoisonError(), StoreError("never heard of")]
+    store.script = [PoisonError(), PoisonError(), *[StoreError("never heard of")] * BROKEN_MOST]
     intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
     for mine in fates:
         intake.submit(make(mine))

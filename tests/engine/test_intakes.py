@@ -16,6 +16,7 @@ from engine.intake.intake import RETRY_S, Intake
 from engine.intake.intakes import LARGE_ROWS, Intakes
 from engine.model.identity import Identity
 from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
+from engine.ports.outage import BROKEN_MOST
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
@@ -238,7 +239,7 @@ async def test_what_waits_when_an_intake_breaks_is_written_by_its_next_run(
     both = Both()
     both.submit(2)
     both.submit(1, LARGE)
-    both.large.script = [StoreError("never heard of")]
+    both.large.script = [StoreError("never heard of")] * BROKEN_MOST
     with pytest.raises(StoreError):
         await both.intakes.large.run()
     both.submit(1, LARGE)

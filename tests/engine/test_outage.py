@@ -8,7 +8,15 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from engine.ports import BlockedError, ContentionError, PoisonError, StoreAwayError, StoreError
+from engine.ports import (
+    BlockedError,
+    ContentionError,
+    OwnershipLostError,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+    UnknownOutcomeError,
+)
 from engine.ports.outage import Outage, never, nothing_written
 
 
@@ -18,8 +26,14 @@ def away(*, maybe_written: bool = True) -> StoreAwayError:
     return error
 
 
+def refused() -> StoreError:
+    error = StoreError("no such table")
+    error.maybe_written = False
+    return error
+
+
 class Store:
-    def __init__(self, *script: StoreError) -> None:
+    def __init__(self, *script: Exception) -> None:
         self.script = list(script)
         self.told: list[bool] = []
 
@@ -62,6 +76,41 @@ async def test_a_run_is_repeated_until_its_outcome_is_known(
         assert await outage.outlast(store.run, unless=unless) == end
         assert not outage.under_way
     assert store.told == told
+
+
+WRITES: list[tuple[tuple[Exception, ...], list[bool], object]] = [
+    ((AttributeError(),), [False, True], "written"),
+    ((StoreError(), AttributeError()), [False, True, True], "written"),
+    ((refused(),), [False], StoreError),
+    ((away(maybe_written=False), refused()), [False, False], StoreError),
+    ((away(), refused()), [False, True, True], "written"),
+    ((AttributeError(), away(maybe_written=False)), [False, True, True], "written"),
+    ((AttributeError(), PoisonError()), [False, True], PoisonError),
+    ((AttributeError(), OwnershipLostError()), [False, True], OwnershipLostError),
+    ((StoreError(), away(), *[AttributeError()] * 9), [False, *[True] * 3], UnknownOutcomeError),
+]
+
+
+@pytest.mark.parametrize(("script", "told", "end"), WRITES)
+async def test_a_write_that_may_have_committed_is_repeated_a_few_times(
+    script: tuple[Exception, ...], told: list[bool], end: object, autojump_clock: MockClock
+) -> None:
+    store, outage = Store(*script), Outage("a test")
+    if isinstance(end, type):
+        with pytest.raises(end) as raised:
+            await outage.outlast(store.run, writes=True)
+        assert type(raised.value) is end
+    else:
+        assert await outage.outlast(store.run, writes=True) == end
+    assert store.told == told
+    assert not outage.under_way
+
+
+async def test_a_read_that_breaks_is_not_repeated() -> None:
+    store = Store(AttributeError())
+    with pytest.raises(AttributeError):
+        await Outage("a test").outlast(store.run)
+    assert store.told == [False]
 
 
 async def test_an_outage_is_logged_once_with_its_user_and_its_end(

@@ -22,7 +22,7 @@ from engine.model.read_models import Models
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.recording.group import SettledReplays
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
-from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
+from engine.replay.pace import BROKEN, SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import (
     Chunk,
     Enqueued,
@@ -338,7 +338,7 @@ async def test_a_job_that_breaks_the_runner_fails_alone(
     monkeypatch.setattr(place.store, "read", reading)
     place.nursery.start_soon(place.runner.run)
     await trio.sleep(10)
-    assert place.store.jobs[broken].error == engine.replay.runner.BROKEN
+    assert place.store.jobs[broken].error == BROKEN
     assert place.store.status(sound) is ReplayStatus.COMPLETED
 
 

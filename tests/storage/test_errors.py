@@ -27,3 +27,18 @@ def test_a_locked_row_is_told_apart_in_every_language(
     error = asyncpg.LockNotAvailableError("canceling statement due to lock timeout")
     error.context = where
     assert type(translated(error, closed=False)) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "maybe_written"),
+    [
+        (asyncpg.UndefinedTableError("no such table"), False),  # the server rolled back
+        (asyncpg.DataCorruptedError("missing chunk"), False),
+        (AttributeError("a mistake of the driver"), True),
+        (asyncpg.ConnectionDoesNotExistError("closed"), True),
+    ],
+)
+def test_only_a_refusal_of_the_server_says_that_nothing_was_written(
+    error: Exception, maybe_written: bool
+) -> None:
+    assert translated(error, closed=False).maybe_written is maybe_written

@@ -103,6 +103,9 @@ class Deliverer:
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         pass
 
+    def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
+        pass
+
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         pass
 
