@@ -219,6 +219,17 @@ class AdmissionControl:
         return refusal
 
 
+def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
+    """Return `refusal` with the answer's rate headers."""
+    if isinstance(refusal, AdmissionRefusal):
+        return refusal
+    refused = AdmissionRefusal(
+        refusal.code, refusal.message, refusal.details, refusal.retry_after_s
+    )
+    refused.allowance = allowance
+    return refused
+
+
 def named_environment(value: str) -> Environment:
     """Return the environment. Raises Refusal `invalid_request`."""
     try:

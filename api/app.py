@@ -124,7 +124,11 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
     method = scope["method"].encode()  # as it came: `get` is not the same method as GET
     path = quote(scope["path"], safe="/*").encode()
     fields = list(scope["headers"])
-    judged = heads.judge(method, path, scope["query_string"], fields, request_id)
+    if sum(name == b"authorization" for name, _ in fields) > 1:
+        raise Refusal("invalid_request", "more than one Authorization header")
+    judged = heads.judge(
+        method, path, scope["query_string"], fields, request.content_length, request_id
+    )
     if not isinstance(judged, DirectAnswer):
         state |= {} if judged is None else {ENTRY: judged}
         return None

@@ -1,35 +1,45 @@
 """A request's entry: its route and its caller, judged by its head.
 
-Nothing here awaits.
+This module knows the order of faults that a head can have, for ingestion and the control plane. Nothing
+here awaits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from api.admission import Admission, Allowance
+from api.admission import (
+    Admission,
+    AdmissionControl,
+    Allowance,
+    named_environment,
+    with_allowance,
+)
 from api.cors import foreign_origin
-from api.envelope import other_environment
-from api.ingestion import with_allowance
+from api.envelope import encoded, too_large, wrong_type
+from api.escapes import unescaped
 from api.policy import check_route
-from api.queries import parameters
-from api.routes import Embed, Route
-from api.services import Services
+from api.queries import MAX_PARAMETERS
+from api.routes import ANY_TYPE, JSON, Embed, Route
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
-from engine.model.quotas import WorkspaceSettings
+from engine.model.read_models import EnvironmentModel, Models
 
 ENTRY = "entry"  # the key of the entry in a scope's `state`
-Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
+Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """An admitted request. Without credentials, admission and allowance are None."""
+    """An admitted request. Without credentials, `admission` is None."""
 
     route: Route
     admission: Admission | None
-    named: tuple[str, ...]  # the environments that the head names, unchecked
-    allowance: Allowance | None
+    named: Sequence[str]  # the environments that the head names, which can be unknown
+    typed: bool  # the head states a type of body that the route takes
+
+    @property
+    def allowance(self) -> Allowance | None:
+        return None if self.admission is None else self.admission.allowance
 
     @property
     def workspace(self) -> str:
@@ -45,39 +55,70 @@ class Entry(Struct, frozen=True, gc=False):
         return self.admission.credential.workspace if customer is None else customer.account
 
 
-def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Entry:
-    """Judge the caller of a route: 401, 429, 403. Raises Refusal."""
+def enter(
+    admission_control: AdmissionControl,
+    models: Models,
+    route: Route,
+    query: bytes,
+    fields: Fields,
+    length: int | None,
+) -> Entry:
+    """Judge a route's request by its head. Raises Refusal for the first fault: 401, 429, 403, 415, then
+    413. `length` is Content-Length, None if unknown."""
     if route.scopes is None:
-        return Entry(route, None, (), None)
-    authorizations = [value for name, value in fields if name == b"authorization"]
-    if len(authorizations) > 1:
-        raise Refusal("invalid_request", "more than one Authorization header")
-    admission = services.admission.admit(
-        authorizations[0] if authorizations else None,
+        return Entry(route, None, (), _check_body(route, fields, length))
+    admission = admission_control.admit(
+        fields.get(b"authorization"),
         route.scopes,
         ingestion=route.ingestion,
-        origin=foreign_origin(dict(fields)),
+        origin=foreign_origin(fields),
         codes=route.opens_session,
     )
     try:
-        _check(services, route, admission)
-        named = [value.decode("latin-1") for name, value in fields if name == b"x-environment"]
-        named += [value for name, value in _readable(query) if name == "environment"]
+        _check_caller(models, route, admission)
+        named = _named(query, fields)
         for name in named:
             check_named(admission, name)
+        typed = _check_body(route, fields, length)
     except Refusal as refusal:
         raise with_allowance(refusal, admission.allowance) from None
-    return Entry(route, admission, tuple(named), admission.allowance)
+    return Entry(route, admission, named, typed)
 
 
-def _check(services: Services, route: Route, admission: Admission) -> None:
-    settings = held_to(services, admission)
-    if route.installation and admission.credential.workspace != min(services.models.workspaces):
+def check_named(admission: Admission | None, name: object) -> None:
+    """Raises Refusal 403 if a request names an environment that is not the key's."""
+    own = None if admission is None else admission.environment
+    if own is not None and name in Environment.__members__ and name != own.name.name:
+        raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+
+
+def place_of(
+    models: Models, route: Route, admission: Admission, named: Sequence[str]
+) -> EnvironmentModel | None:
+    """Return the environment of a request that names `named`, None if a route without environments has
+    none. Raises Refusal 400."""
+    place = admission.environment
+    if named:
+        wanted = {named_environment(name) for name in named}
+        if len(wanted) > 1:
+            raise Refusal("invalid_request", "the request names several environments")
+        if place is None:
+            place = models.environment_of(admission.credential.workspace, wanted.pop())
+    if place is None and route.environment:
+        raise Refusal(
+            "invalid_request", "name an environment of the workspace: header X-Environment"
+        )
+    return place
+
+
+def _check_caller(models: Models, route: Route, admission: Admission) -> None:
+    credential = admission.credential
+    if route.installation and credential.workspace != min(models.workspaces):
         raise Refusal(
             "forbidden", "this operation needs a key of the installation's first workspace"
         )
-    if settings is None:
-        if not route.in_grace and admission.credential.expires_at is not None:
+    if credential.customer is None:
+        if credential.expires_at is not None and not route.in_grace:
             raise Refusal(
                 "forbidden",
                 "this secret was rotated out: keys are managed with the key's new secret",
@@ -87,29 +128,39 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
         return
     if route.embed is Embed.REFUSED:
         raise Refusal("forbidden", "an embed session cannot do this: use a key")
-    check_route(route, settings)
+    check_route(route, models.settings_for(credential.workspace, credential.customer.account))
 
 
-def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return the settings that limit an embed session, None for other callers."""
-    credential = None if admission is None else admission.credential
-    if credential is None or credential.customer is None:
-        return None
-    return services.models.settings_for(credential.workspace, credential.customer.account)
-
-
-def check_named(admission: Admission | None, name: object) -> None:
-    """Raises Refusal 403 if a request names an environment that is not the key's."""
-    own = None if admission is None else admission.environment
-    if own is not None and name in Environment.__members__ and name != own.name.name:
-        raise other_environment(own.name.name)
-
-
-def _readable(query: bytes) -> list[tuple[str, str]]:
-    """Malformed parameters give an empty list: a later step refuses such a query."""
+def _named(query: bytes, fields: Fields) -> Sequence[str]:
+    """Parameters beyond the limit are left out: a later step refuses such a query."""
+    header = fields.get(b"x-environment")
+    named = () if header is None else (header.decode("latin-1"),)
     if not query:
-        return []
-    try:
-        return parameters(query)
-    except Refusal:
-        return []
+        return named
+    pairs = (pair.partition(b"=") for pair in query.split(b"&", MAX_PARAMETERS)[:MAX_PARAMETERS])
+    found = (_plain(value) for name, _, value in pairs if _plain(name) == "environment")
+    return (*named, *found)
+
+
+def _plain(text: bytes) -> str:
+    return unescaped(text.replace(b"+", b" ")).decode("utf-8", "replace")
+
+
+def _check_body(route: Route, fields: Fields, length: int | None) -> bool:
+    """Return True if the head states a type of body that the route takes. Many clients state the type of
+    a form with an action's empty body, which is no fault."""
+    if not route.takes_body:
+        return True
+    if b"content-encoding" in fields:
+        raise encoded()
+    stated = fields.get(b"content-type", b"")
+    if stated == b"application/json":
+        essence = JSON
+    else:
+        essence = stated.partition(b";")[0].strip(b" \t").lower().decode("latin-1")
+    typed = essence in route.content_types or ANY_TYPE in route.content_types
+    if not typed and (not route.action or (essence and length)):
+        raise wrong_type(*route.content_types)
+    if length is not None and length > route.body_bytes:
+        raise too_large(route.body_bytes)
+    return typed

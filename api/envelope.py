@@ -60,11 +60,6 @@ def _without_surrogates(value: object) -> object:
 OVERLOADED_RETRY_S = 1  # requests are answered within about a second, which makes room
 
 
-def other_environment(own: str) -> Refusal:
-    """Return the refusal of an environment other than `own`, the key's."""
-    return Refusal("forbidden", f"this key belongs to {own}")
-
-
 def encoded() -> Refusal:
     """Return the refusal of a body with a Content-Encoding."""
     return Refusal("unsupported_media_type", "the body must not have a Content-Encoding")

@@ -14,13 +14,13 @@ from werkzeug.routing import Map
 from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
-from api.entry import Entry, Fields, enter
+from api.entry import Entry, enter
 from api.escapes import unescaped
 from api.queries import parameters, read_query
 from api.routes import Route, allowed_by_rule, allowed_of_server
 from api.services import Services
 from api.table import ROUTES
-from api.web import Portal, web_files
+from api.web import Fields, Portal, web_files
 from engine.model.errors import Refusal
 
 _NO_BODY = frozenset({204, 304})
@@ -56,10 +56,17 @@ class Heads:
         self._every = allowed_of_server(self._allowed)
 
     def judge(
-        self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
+        self,
+        method: bytes,
+        path: bytes,
+        query: bytes,
+        fields: Fields,
+        length: int | None,
+        request_id: str,
     ) -> DirectAnswer | Entry | None:
         """Return the door's answer to a request, or the admitted `Entry` with which the request goes to
-        the application. None: the application must judge the request. `path` is percent-encoded."""
+        the application. None: the application must judge the request. `path` is percent-encoded.
+        `length` is Content-Length, None if unknown."""
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
             asked, path, fields, request_id
@@ -70,7 +77,8 @@ class Heads:
             found = self._find(asked, unescaped(path).decode("utf-8", "replace"), request_id)
             if not isinstance(found, Route):
                 return None if found is None else self._answer_of(found, request_id)
-            entry = enter(self._services, found, query, fields)
+            services = self._services
+            entry = enter(services.admission, services.models, found, query, dict(fields), length)
             if found.at_once is not None:
                 read_query(found.query, parameters(query))
                 answer = found.at_once(self._services)

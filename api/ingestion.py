@@ -3,32 +3,15 @@
 Both call the same functions, so that their answers are equal byte for byte. Nothing here awaits.
 """
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from api.admission import (
-    Admission,
-    AdmissionControl,
-    AdmissionRefusal,
-    Allowance,
-    named_environment,
-)
+from api.admission import AdmissionControl, Allowance, with_allowance
 from api.budget import BodyBudget
-from api.cors import Cors, foreign_origin
-from api.envelope import (
-    CHALLENGE,
-    encoded,
-    envelope,
-    no_room,
-    other_environment,
-    too_large,
-    wrong_type,
-)
-from api.escapes import unescaped
-from api.queries import MAX_PARAMETERS
-from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
+from api.cors import Cors
+from api.entry import Fields, enter, place_of
+from api.envelope import CHALLENGE, envelope, no_room
+from api.queries import pairs_of
+from api.resources import ingestion
 from engine.model.errors import Refusal
 from engine.model.hops import HEADER as HOPS
 from engine.model.hops import Hops
@@ -40,9 +23,7 @@ from engine.submission.ingest_port import IngestPort
 from engine.submission.receipts import Reply
 
 PATHS = {b"/events": False, b"/events/batch": True}  # by path: True for a batch
-SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
-
-Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
+_EVENT, _BATCH = ingestion.ROUTES
 
 
 class Admitted(Struct, gc=False):
@@ -109,32 +90,29 @@ class Ingestion:
 
         `length` is Content-Length, None if unknown.
         """
-        admission = self.admission.admit(
-            fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
-        )
-        allowance = admission.allowance
+        route = _BATCH if batch else _EVENT
+        entry = enter(self.admission, self._models, route, query, fields, length)
+        admission = entry.admission
+        assert admission is not None
+        credential = admission.credential
+        workspace = credential.workspace
         try:
-            named = _named(query, fields)
-            _check_environment(admission, named)
-            _check_type(fields)
-            limit = BATCH_BYTES if batch else EVENT_BYTES
-            if length is not None and length > limit:
-                raise too_large(limit)
-            workspace = admission.credential.workspace
-            environment = self._environment(admission, named)
+            environment = place_of(self._models, route, admission, entry.named)
+            assert environment is not None
+            if query:
+                pairs_of(query)  # refuses too many
             hops = self.hops_of(fields)
             key = _key(batch, fields)
             if length and not self.bodies.has_room(workspace, length):
                 raise no_room()
         except Refusal as refusal:
-            raise with_allowance(refusal, allowance) from None
-        credential = admission.credential
+            raise with_allowance(refusal, admission.allowance) from None
         return Admitted(
             environment,
             workspace,
-            allowance,
+            admission.allowance,
             batch,
-            limit,
+            route.body_bytes,
             credential,
             admission.digest,
             hops,
@@ -172,19 +150,6 @@ class Ingestion:
         admitted.allowance = allowance
         return True
 
-    def _environment(self, admission: Admission, named: list[str]) -> EnvironmentModel:
-        wanted = {named_environment(name) for name in named}
-        if admission.environment is not None:
-            return admission.environment
-        if not wanted:
-            raise Refusal("invalid_request", "name the environment: header X-Environment")
-        if len(wanted) > 1:
-            raise Refusal("invalid_request", "the request names several environments")
-        environment = self._models.environment_of(admission.credential.workspace, wanted.pop())
-        if environment is None:
-            raise Refusal("invalid_request", "the workspace does not have this environment")
-        return environment
-
 
 def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> IngestionAnswer:
     """Return the answer for a reply of `Ingest`."""
@@ -200,17 +165,6 @@ def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Inges
     return IngestionAnswer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
-def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
-    """Return `refusal` with the answer's rate headers."""
-    if isinstance(refusal, AdmissionRefusal):
-        return refusal
-    refused = AdmissionRefusal(
-        refusal.code, refusal.message, refusal.details, refusal.retry_after_s
-    )
-    refused.allowance = allowance
-    return refused
-
-
 def _key(batch: bool, fields: Fields) -> str | None:
     value = fields.get(IDEMPOTENCY)
     if value is not None and batch:
@@ -220,42 +174,3 @@ def _key(batch: bool, fields: Fields) -> str | None:
             "own idempotencyKey",
         )
     return read_key(value)
-
-
-def _named(query: bytes, fields: Fields) -> list[str]:
-    header = fields.get(b"x-environment")
-    named = [] if header is None else [header.decode("latin-1")]
-    if query:
-        pairs = query.split(b"&", MAX_PARAMETERS)
-        if len(pairs) > MAX_PARAMETERS:
-            raise Refusal("invalid_request", "too many query parameters")
-        for pair in pairs:
-            name, _, value = pair.partition(b"=")
-            if _plain(name) == "environment":
-                named.append(_plain(value))
-    return named
-
-
-def _plain(text: bytes) -> str:
-    return unescaped(text.replace(b"+", b" ")).decode("utf-8", "replace")
-
-
-def _check_environment(admission: Admission, named: list[str]) -> None:
-    credential, own = admission.credential, admission.environment
-    if credential.kind is CredentialKind.EMBED_SESSION:
-        raise Refusal("forbidden", "an embed session cannot send events")
-    if own is None:
-        return
-    for name in named:
-        if name != own.name.name and name in Environment.__members__:
-            raise other_environment(own.name.name)
-
-
-def _check_type(fields: Fields) -> None:
-    given = fields.get(b"content-type", b"")
-    if given != b"application/json":
-        essence = given.partition(b";")[0].strip(b" \t").lower()
-        if essence != b"application/json":
-            raise wrong_type("application/json")
-    if b"content-encoding" in fields:
-        raise encoded()

@@ -1,5 +1,5 @@
-"""The judgement of a control-plane request, in the specified order, and the call of its route's
-handler."""
+"""The judgement of a control-plane request whose head was judged (`api.entry`), and the call of its
+route's handler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,21 +8,17 @@ import trio
 from pydantic import BaseModel
 from quart import g, request
 
-from api.admission import Admission, named_environment
 from api.bodies import counted, nothing, read_object
 from api.call import Answer, Call
-from api.entry import ENTRY, Entry, check_named, held_to
-from api.envelope import body_late, encoded, too_large, wrong_type
+from api.entry import ENTRY, Entry, check_named, place_of
+from api.envelope import body_late, too_large, wrong_type
 from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
-from api.routes import ANY_TYPE, Handler, Route
+from api.routes import Handler, Route
 from api.services import Services
 from api.shares import KEYS
 from api.streaming import STREAM
-from engine.core.vocabulary import CredentialKind
 from engine.model.documents import read
-from engine.model.errors import Refusal
-from engine.model.read_models import EnvironmentModel
 from engine.runtime.loop_watch import TASK_MARK
 
 LARGE_BYTES = 16 * 1024  # larger bodies are parsed and validated in separate steps
@@ -40,9 +36,12 @@ class Judge:
         entry = self._entry(route)
         admission, named = entry.admission, list(entry.named)
         TASK_MARK.set((route.name, None if admission is None else g.workspace))
-        settings = held_to(self._services, admission)
-        body = await self._body(route)
-        reads = not route.streams and (route.body is not None or route.action)
+        models = self._services.models
+        settings = None  # that limit an embed session
+        if admission is not None and (customer := admission.credential.customer) is not None:
+            settings = models.settings_for(g.workspace, customer.account)
+        reads = route.takes_body and not route.streams
+        body = await _body(entry) if reads else b""
         given = parameters(request.query_string)
         query = read_query(route.query, given)
         document: dict[str, Any] = {}
@@ -62,7 +61,7 @@ class Judge:
             services=self._services,
             request_id=g.request_id,
             admission=admission,
-            place=self._place(route, admission, named),
+            place=None if admission is None else place_of(models, route, admission, named),
             path=dict(path),
             query=query,
             document=document,
@@ -98,67 +97,27 @@ class Judge:
         g.allowance, g.workspace = entry.allowance, entry.workspace
         return entry
 
-    # --- 415, 413
-
-    @staticmethod
-    async def _body(route: Route) -> bytes:
-        if route.body is None and not route.action and not route.streams:
-            return b""
-        if "Content-Encoding" in request.headers:
-            raise encoded()
-        unsupported = wrong_type(*route.content_types)
-        essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
-        known = essence in route.content_types or ANY_TYPE in route.content_types
-        # Many clients send the type of a form with an action's empty body.
-        foreign = not known and essence != ""
-        if not route.action and not known:
-            raise unsupported
-        if foreign and request.content_length:
-            raise unsupported
-        if (request.content_length or 0) > route.body_bytes:
-            raise too_large(route.body_bytes)
-        if route.streams:
-            return b""
-        body = bytearray()
-        try:
-            with trio.fail_after(BODY_S):
-                async for chunk in request.body:
-                    body += chunk
-                    if foreign and body:
-                        raise unsupported
-                    if len(body) > route.body_bytes:
-                        raise too_large(route.body_bytes)
-        except trio.TooSlowError:
-            raise body_late() from None
-        if body.strip() and not known:
-            raise unsupported
-        return bytes(body)
-
-    # --- 400 for the environment
-
-    def _place(
-        self, route: Route, admission: Admission | None, named: list[str]
-    ) -> EnvironmentModel | None:
-        if admission is None:
-            return None
-        wanted = {named_environment(name) for name in named}
-        if len(wanted) > 1:
-            raise Refusal("invalid_request", "the request names several environments")
-        if admission.environment is not None:
-            return admission.environment
-        if admission.credential.kind is CredentialKind.MCP_KEY and wanted:
-            workspace = admission.credential.workspace
-            place = self._services.models.environment_of(workspace, wanted.pop())
-            if place is not None:
-                return place
-        if route.environment:
-            raise Refusal("invalid_request", "name the environment: header X-Environment")
-        return None
-
 
 def answer_of(route: Route, found: object) -> Answer:
     """Return a route handler's result as an answer."""
     return found if isinstance(found, Answer) else Answer(route.status, found)
+
+
+async def _body(entry: Entry) -> bytes:
+    """Raises Refusal 415 for a body whose type the head did not state, 413 and 408."""
+    route = entry.route
+    body = bytearray()
+    try:
+        with trio.fail_after(BODY_S):
+            async for chunk in request.body:
+                if not entry.typed and chunk.strip():
+                    raise wrong_type(*route.content_types)
+                body += chunk
+                if len(body) > route.body_bytes:
+                    raise too_large(route.body_bytes)
+    except trio.TooSlowError:
+        raise body_late() from None
+    return bytes(body)
 
 
 def _headers() -> dict[str, str]:

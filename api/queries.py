@@ -196,15 +196,20 @@ def parameters(raw: bytes) -> list[tuple[str, str]]:
     """Return a query's parameters. Raises Refusal 400 if it is not UTF-8, or has too many parameters."""
     if not raw:
         return []
-    pairs = raw.split(b"&", MAX_PARAMETERS)
-    if len(pairs) > MAX_PARAMETERS:
-        raise Refusal("invalid_request", "too many query parameters")
     found = []
-    for pair in pairs:
+    for pair in pairs_of(raw):
         if pair:
             name, _, value = pair.partition(b"=")
             found.append((_text(name), _text(value)))
     return found
+
+
+def pairs_of(raw: bytes) -> list[bytes]:
+    """Return a query's undecoded parameters. Raises Refusal 400 if there are too many."""
+    pairs = raw.split(b"&", MAX_PARAMETERS)
+    if len(pairs) > MAX_PARAMETERS:
+        raise Refusal("invalid_request", "too many query parameters")
+    return pairs
 
 
 def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:

@@ -172,9 +172,12 @@ class Route:
     command: Command | None = None
     repeat: Repeat | None = None
     takes_s: float = 0.0
+    takes_body: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Take the answer's shape from the handler. Raises TypeError if there is none."""
+        takes_body = self.body is not None or self.action or self.streams
+        object.__setattr__(self, "takes_body", takes_body)
         if self.responses:
             return
         shape = get_type_hints(self.handler, include_extras=True).get("return")

@@ -14,6 +14,8 @@ from msgspec import Meta, Struct
 
 from bench.receiver.behaviour import Behaviour
 from bench.scenario import Bars, Sizes
+from engine.core.vocabulary import Ordering
+from engine.model.words import Word, word
 
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
@@ -29,7 +31,7 @@ class Delivery(Form, frozen=True, rename="camel"):
     """The delivery settings of a destination, with the API's names."""
 
     concurrency: Positive = 64
-    ordering: Literal["NONE", "KEY", "STRICT"] = "NONE"
+    ordering: Word[Ordering] = word(Ordering.NONE)
     timeout_ms: Positive = 30_000
     retry_schedule: list[Positive] | None = None
     rate_per_second: float | None = None

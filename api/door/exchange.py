@@ -181,7 +181,9 @@ class Exchange:
             if ingestion.admission.credential_of(head.index.get(b"authorization")) is None:
                 ingestion.judge(PATHS[head.path], head.query, head.index, None)  # refuses
             return None
-        judged = heads.judge(head.method, head.path, head.query, head.fields, self.request_id)
+        judged = heads.judge(
+            head.method, head.path, head.query, head.fields, head.stated_length, self.request_id
+        )
         if isinstance(judged, DirectAnswer):
             return judged
         self.entry = judged

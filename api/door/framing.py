@@ -88,6 +88,11 @@ class Head:
         self.keep_alive = minor == 1
         self.expects_continue = False
 
+    @property
+    def stated_length(self) -> int | None:
+        """The length of the body, None if the head does not state it."""
+        return None if self.chunked else self.length
+
 
 class _Fields:
     __slots__ = ("fields",)

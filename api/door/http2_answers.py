@@ -5,7 +5,7 @@ Nothing here awaits.
 
 from h2.errors import ErrorCodes
 
-from api.admission import Allowance
+from api.admission import Allowance, with_allowance
 from api.cors import Headers
 from api.door.exchange import Exchange
 from api.door.framing import Head
@@ -16,7 +16,7 @@ from api.door.places import UntakenAnswers
 from api.door.response import date
 from api.envelope import request_id_of
 from api.heads import DirectAnswer
-from api.ingestion import Admitted, IngestionAnswer, refusal_of, with_allowance
+from api.ingestion import Admitted, IngestionAnswer, refusal_of
 from engine.model.errors import Refusal
 
 FOREVER = float("inf")

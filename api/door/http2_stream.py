@@ -190,7 +190,9 @@ class StreamRequest(StreamAnswering):
         if part == UNKNOWN:
             self._lane.know(False)
         elif part is None and heads is not None:
-            judged = heads.judge(head.method, head.path, head.query, head.fields, self.request_id)
+            judged = heads.judge(
+                head.method, head.path, head.query, head.fields, head.stated_length, self.request_id
+            )
             self._lane.know(isinstance(judged, Entry) and judged.admission is not None)
             if isinstance(judged, DirectAnswer):
                 self.answer_directly(judged)

@@ -69,7 +69,14 @@ class Passing(Answering):
         if part == UNKNOWN:
             self._know(False)
         elif part is None and heads is not None:
-            judged = heads.judge(head.method, head.path, head.query, head.fields, self._request_id)
+            judged = heads.judge(
+                head.method,
+                head.path,
+                head.query,
+                head.fields,
+                head.stated_length,
+                self._request_id,
+            )
             self._know(isinstance(judged, Entry) and judged.admission is not None)
             if isinstance(judged, DirectAnswer):
                 self._answer_directly(head, judged)

@@ -3,13 +3,14 @@
 from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
 from api.generation.commands import command_files
+from api.generation.pages import page_files
 from api.generation.text import write
 from api.generation.typescript import typescript_files
 
 
 def main() -> None:
     """Write the generated files, and remove those without a source."""
-    write(client_files() | command_files(made_types()) | typescript_files())
+    write(client_files() | command_files(made_types()) | typescript_files() | page_files())
     write_readme()
     write_page()
 

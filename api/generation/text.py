@@ -77,6 +77,7 @@ ROOT = Path(__file__).parents[2]
 _FOLDERS = {
     "clients/python/angarium": MADE,
     "clients/typescript/src": MADE.replace("#", "//", 1),
+    "web/shared": MADE.replace("#", "//", 1),
     "api/cli": MADE,
 }
 
@@ -85,7 +86,9 @@ def present() -> dict[Path, str]:
     """Return the generated files of the repository, by their paths."""
     found = {}
     for folder, mark in _FOLDERS.items():
-        for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix not in (".py", ".ts", ".js"):
+                continue
             text = path.read_text("utf-8")
             if text.startswith(mark):
                 found[path] = text

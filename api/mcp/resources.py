@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import get_args
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
@@ -13,7 +14,7 @@ from api.mcp.access import ApiAccess
 from api.table import openapi_json
 
 FOLDER = Path(__file__).parents[2] / "docs"
-ENVIRONMENTS: tuple[Environment, ...] = ("DEVELOPMENT", "STAGING", "PRODUCTION")
+ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
 OPENAPI = "angarium://openapi"
 DOCS = "angarium://docs/"
 SCHEMAS = "angarium://schemas/"

@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from angarium import AsyncClient
+from angarium.shapes import Environment
 
 MOST_ITEMS = 50  # in one answer: an agent reads all of them
-EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
 Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="The most items.")]
 Document = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ class ToolArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    environment: EnvironmentName | None = Field(
+    environment: Environment | None = Field(
         None, description="The environment. Needed with an MCP key; an API key has its own."
     )
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from api import shapes
 from api.routes import INGEST, Embed, Method, Route
 from engine.drafts import Document, Name
+from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.model.instants import Timestamp
 from engine.model.trace import LONGEST_STATE
 
@@ -87,6 +88,8 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=None,
         body=EventInput,
+        body_bytes=EVENT_BYTES,
+        ingestion=True,
         keyed=True,
         responses={202: shapes.IngestResult},
         refusals=(404,),
@@ -107,6 +110,8 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=None,
         body=BatchInput,
+        body_bytes=BATCH_BYTES,
+        ingestion=True,
         responses={202: shapes.BatchResult},
         codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example={

@@ -11,10 +11,11 @@ from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.routes import MANAGE, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.observability import LinkStateName, Node, NodeStateName
+from api.shapes.observability import LinkStateName, Node
 from engine.control.audit import Principal
 from engine.model.instants import iso
-from engine.nodes.liveness import Liveness, NodeRow, NodeState
+from engine.model.words import word
+from engine.nodes.liveness import Liveness, NodeRow
 
 LISTING = "/observability/nodes"
 SHARED = 0  # the environment number in cursors: nodes belong to no environment
@@ -40,12 +41,6 @@ MACHINE = {
         "minLength": 1,
         "description": "The name of a machine, as the list of nodes shows it.",
     }
-}
-
-_STATES: Mapping[NodeState, NodeStateName] = {
-    NodeState.LIVE: "LIVE",
-    NodeState.SILENT: "SILENT",
-    NodeState.DEAD: "DEAD",
 }
 
 
@@ -92,7 +87,7 @@ def _view(nodes: Liveness, links: Mapping[str, bool], row: NodeRow) -> Node:
         "version": row.version,
         "address": row.address,
         "startedAt": iso(row.started_at_ms),
-        "state": _STATES[nodes.state(row.id)],
+        "state": word(nodes.state(row.id)),
         "answering": row.id == nodes.me,
         "heartbeatAgeMs": max(0, round(row.beat_age_s * 1000)),
         "slots": row.slots,

@@ -13,6 +13,7 @@ from engine.drafts import DocumentedAs, Uuid, doc
 from engine.log.queues import Gate, LaneKind
 from engine.model.instants import Timestamp
 from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
+from engine.nodes.liveness import NodeState
 
 
 class AnalyticsTotals(TypedDict):
@@ -115,7 +116,6 @@ class Throughput(TypedDict):
     loop: LoopHealth
 
 
-NodeStateName = Literal["LIVE", "SILENT", "DEAD"]
 LinkStateName = Literal["UP", "DOWN", "UNUSED"]
 NodeRoleName = Literal["ACTIVE", "STANDBY"]
 
@@ -135,7 +135,7 @@ class Node(TypedDict):
     ]
     startedAt: Timestamp
     state: Annotated[
-        NodeStateName,
+        Word[NodeState],
         doc("SILENT: no heartbeat for a second. DEAD: a standby takes over its part."),
     ]
     answering: Annotated[bool, doc("True for the server that answers this request.")]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from engine.core.vocabulary import Environment, ErrorCategory
+from engine.core.vocabulary import Environment, ErrorCategory, JobKind
 from engine.drafts import Document, Uuid
 from engine.model.instants import Timestamp
 from engine.model.words import KeyKindName, ScopeName, Word
@@ -93,7 +93,7 @@ class ReplayFinished(Document):
     """A job has ended: a replay, or a job that cancelled or retried waiting deliveries."""
 
     replay_job_id: Uuid
-    kind: Literal["REPLAY", "CANCEL", "RETRY"]
+    kind: Word[JobKind]
     status: Literal["COMPLETED", "FAILED", "CANCELLED"]
     destination_id: Uuid | None
     customer_account_id: Uuid | None

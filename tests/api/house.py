@@ -112,7 +112,7 @@ from storage.replays.jobs import PostgresJobs
 from storage.retention.erasing import CustomerErasureRows, PostgresErasure
 from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files, no_reading
-from tests.door.house import Client
+from tests.door.house import Client, Listening
 from tests.outbound.fakes import Unchanged
 from tests.patience import HANGS_S
 
@@ -574,18 +574,9 @@ class House:
         return Caller(self, key, headers)
 
 
-class Door(Protocol):
-    @property
-    def address(self) -> tuple[str, int]: ...
-
-
-class Reachable(Protocol):
+class Reachable(Listening, Protocol):
     """The parts of a house that its callers need."""
 
-    @property
-    def door(self) -> Door: ...
-
-    streams: list[trio.SocketStream]
     issued: Issued
 
 

@@ -94,7 +94,9 @@ class Doors:
         path, _, query = target.removeprefix("http://localhost").partition("?")
         pairs = [each.partition(": ") for each in fields]
         given = [(name.lower().encode(), value.encode()) for name, _, value in pairs]
-        return heads.judge(method.encode(), path.encode() or b"/", query.encode(), given, "an-id")
+        return heads.judge(
+            method.encode(), path.encode() or b"/", query.encode(), given, None, "an-id"
+        )
 
     async def compare(
         self,
@@ -255,7 +257,12 @@ async def test_a_map_and_its_routes_belong_together(house: House) -> None:
     heads = Heads(house.services(), house.app.url_map)
     for route in ROUTES:
         judged = heads.judge(
-            route.method.encode(), path_of(route.path).encode(), b"", [(b"host", b"x")], "an-id"
+            route.method.encode(),
+            path_of(route.path).encode(),
+            b"",
+            [(b"host", b"x")],
+            None,
+            "an-id",
         )
         assert (
             judged is None or not isinstance(judged, DirectAnswer) or judged.status in (200, 401)

@@ -7,7 +7,7 @@ A kind is a set of
 - lists and maps with the kind of their contents.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
@@ -34,7 +34,7 @@ def of_hint(hint: Any) -> Kind:
         return frozenset().union(*map(of_hint, given))
     if origin is Literal:
         return frozenset(("word", word) for word in given)
-    if origin in (list, Sequence):
+    if origin in (list, Sequence, Iterable):
         return frozenset({("list", of_hint(given[0]))})
     if origin in (dict, Mapping):
         assert given[0] is str, hint

@@ -34,10 +34,11 @@ LEFT_OUT = {
     "/mcp",
 }
 BYTES = {"files.content", "observability.stream"}
-GIVEN: dict[str, tuple[Any, ...]] = {"events.send_batch": ([],), "files.create": (b"",)}
+GIVEN: dict[str, tuple[Any, ...]] = {"files.create": (b"",)}  # a file is no value of JSON
 OPERATIONS = {route.client.name: route for route in ROUTES if route.client is not None}
 # The second forms of bodies, each with a method of its own.
 FORMS = [("destinations.create_from_template", "destinations.create", 1)]
+UPLOADS = [("files.create", "files.create"), ("files.create_from_url", "files.create")]
 
 
 def operation_of(route: Route) -> Any:
@@ -171,6 +172,52 @@ def one_or(kind: kinds.Kind) -> kinds.Kind:
     """Return the type of an argument of this kind. A repeatable parameter also takes a single value."""
     lists = [each for each in kind if isinstance(each, tuple) and each[0] == "list"]
     return kind.union(*(each[1] for each in lists))
+
+
+def parameters_of(route: Route) -> dict[str, Any]:
+    """Return the parameters of a query, except those of pages."""
+    return {
+        given["name"]: given
+        for given in operation_of(route).get("parameters", ())
+        if given["in"] == "query" and given["name"] not in ("cursor", "limit")
+    }
+
+
+def field_of(route: Route, parameter: Any) -> Any:
+    """Return the schema of a parameter. If the body can have it too, this is the schema there: as a
+    parameter an object is a text."""
+    content = operation_of(route).get("requestBody", {}).get("content", {})
+    body = resolved(content.get("application/json", {}).get("schema", {}))
+    return body.get("properties", {}).get(parameter["name"], parameter["schema"])
+
+
+QUERIES = [
+    (name, name)
+    for name, route in OPERATIONS.items()
+    if parameters_of(route) and name not in [*LISTS, *dict(UPLOADS)]
+] + UPLOADS
+
+
+@pytest.mark.parametrize(("name", "operation"), QUERIES)
+def test_every_parameter_of_a_query_can_be_given(name: str, operation: str) -> None:
+    route = OPERATIONS[operation]
+    theirs = parameters_of(route)
+    with angarium.Client("http://a", "k") as client:
+        method = method_of(client, name)
+        hints = get_type_hints(method)
+    given = list(inspect.signature(method).parameters.values())
+    given = given[route.path.count("{") + ((name, operation) in UPLOADS) :]  # after path and file
+    ours = {camel(each.name): each for each in given if each.name not in ("cursor", "limit")}
+    assert theirs.keys() - ours.keys() <= {"environment"}, "the client's own can stand for it"
+    for field, it in ours.items():
+        taken = one_or(told(field_of(route, theirs[field])))
+        assert kinds.of_hint(hints[it.name]) - kinds.NOTHING == taken - kinds.NOTHING, field
+    required = {
+        field
+        for field, it in ours.items()
+        if it.default is it.empty and it.kind is not it.VAR_POSITIONAL
+    }
+    assert required == {field for field, each in theirs.items() if each.get("required")}
 
 
 BODIES = [

@@ -2,6 +2,7 @@
 
 from api.generation.client import PACKAGE, README, client_files, made_types, readme
 from api.generation.commands import command_files
+from api.generation.pages import page_files
 from api.generation.text import present
 from api.generation.typescript import typescript_files
 
@@ -9,7 +10,7 @@ AGAIN = "run `python -m api.generation`"
 
 
 def test_the_made_files_are_current() -> None:
-    made = client_files() | command_files(made_types()) | typescript_files()
+    made = client_files() | command_files(made_types()) | typescript_files() | page_files()
     assert present() == made, AGAIN
 
 

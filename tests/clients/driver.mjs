@@ -10,6 +10,7 @@ async function perform({ method, path = [], fields }) {
   if (method === "verify") return library.verify(fields.body, fields.headers, fields.secret, { now: fields.now });
   if (method === "sign") return library.sign(fields.body, fields.secret, fields.id, fields.timestamp);
   if (method === "produce") return produce(fields);
+  if (method === "files.create") return client.files.create(new TextEncoder().encode(path[0]), fields);
   const names = method.split(".");
   const name = names.pop();
   const group = names.reduce((object, each) => object[each], client);

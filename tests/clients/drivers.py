@@ -66,6 +66,9 @@ class PythonDriver:
             return angarium.sign(body, fields["secret"], fields["id"], fields["timestamp"])
         if method == "produce":
             return await self._produce(fields)
+        if method == "files.create":
+            named = {snake(name): value for name, value in fields.items()}
+            return await self._client.files.create(path[0].encode(), **named)
         found: Any = self._client
         for name in method.split("."):
             found = getattr(found, snake(name))

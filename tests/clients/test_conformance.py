@@ -110,6 +110,22 @@ async def test_what_is_made_is_listed_changed_and_archived(
         assert [each["id"] for each in left] == [made["id"]]
 
 
+async def test_an_uploaded_file_has_the_properties_that_were_given(
+    house: ServiceHouse, tenant: Tenant, opened: Open
+) -> None:
+    stated = {
+        "fileName": "order.json", "contentType": "application/json", "fileType": "order",
+        "customerExternalId": "ada", "metadata": {"a": [1, "ä"]},
+    }  # fmt: skip
+    key = {"eventType": "order.file", "idempotencyKey": "k"}
+    async with client_of(house, tenant, opened) as client:
+        made = await client("files.create", '{"content": "eA=="}', fields={**stated, **key})
+        file = (await client("files.get", made["value"]["id"]))["value"]
+        assert {name: file[name] for name in stated} == stated
+        assert file["sizeBytes"] == 19
+        assert not (await client("files.create", "x"))["value"]["duplicate"]
+
+
 async def test_events_are_sent_once_alone_and_in_batches(
     house: ServiceHouse, tenant: Tenant, receiver: Receiver, opened: Open
 ) -> None:

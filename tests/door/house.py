@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import trio
@@ -117,6 +117,20 @@ def make_models() -> Models:
             },
         )
     return models
+
+
+class Address(Protocol):
+    @property
+    def address(self) -> tuple[str, int]: ...
+
+
+class Listening(Protocol):
+    """The parts of a house that its clients need."""
+
+    @property
+    def door(self) -> Address: ...
+
+    streams: list[trio.SocketStream]
 
 
 class House:

@@ -6,7 +6,7 @@ import h2.events
 import h2.settings
 import trio
 
-from tests.door.house import House, Response
+from tests.door.house import Listening, Response
 
 
 class Http2Client:
@@ -117,7 +117,7 @@ class Http2Client:
         return await self.response(number)
 
 
-async def dial(house: House) -> Http2Client:
+async def dial(house: Listening) -> Http2Client:
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     client = Http2Client(stream)

@@ -12,7 +12,7 @@ from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.ingest.ingest import Reply
 from engine.model.errors import Detail
 from tests.door.house import EVENT, INGEST, MANAGE, MCP, OTHER, READ, House, Response, open_house
-from tests.door.http2_client import Http2Client
+from tests.door.http2_client import dial
 
 Fields = list[tuple[str, str]]
 VARYING = {"date", "x-ratelimit-remaining", "x-ratelimit-reset"}
@@ -46,19 +46,13 @@ async def by_chunks(house: House, path: str, fields: Fields, body: bytes) -> Res
 
 
 async def by_http2(house: House, path: str, fields: Fields, body: bytes) -> Response:
-    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
-    house.streams.append(stream)
-    client = Http2Client(stream)
-    await client.start()
+    client = await dial(house)
     length = [("content-length", str(len(body)))]
     return await client.ask("POST", path, fields + length, body)
 
 
 async def by_http2_unsized(house: House, path: str, fields: Fields, body: bytes) -> Response:
-    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
-    house.streams.append(stream)
-    client = Http2Client(stream)
-    await client.start()
+    client = await dial(house)
     return await client.ask("POST", path, fields, body)
 
 

@@ -13,7 +13,6 @@ from api.table import ROUTES
 from api.uploading import JSON_BYTES
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.vocabulary import Scope
-from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.model.hops import PURPOSE as HOPS
 from engine.model.hops import Hops
 from storage.encryption.secretbox import SecretBox
@@ -577,10 +576,8 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 
 def _too_large(route: Route) -> bytes:
-    most = route.body_bytes if route.handler is not None else EVENT_BYTES
-    if route.streams:  # as JSON the limit is lower, and a test of 25 MiB would be slow
-        most = JSON_BYTES
-    return b" " * ((BATCH_BYTES if route.path == "/events/batch" else most) + 1)
+    # As JSON the limit of a stream is lower, and a test of 25 MiB would be slow.
+    return b" " * ((JSON_BYTES if route.streams else route.body_bytes) + 1)
 
 
 def all_cases() -> list[Case]:

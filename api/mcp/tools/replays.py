@@ -1,11 +1,10 @@
 """The tools for replays."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from angarium import AsyncClient
 from api.mcp.tool import Document, Tool, ToolArguments, ToolChange, done, would
+from engine.model.words import SettledStatusName
 
 
 class Replay(ToolChange):
@@ -13,7 +12,7 @@ class Replay(ToolChange):
 
     destination_id: str = Field(description="The destination's id.")
     event_types: list[str] | None = Field(None, description="Only these event types.")
-    statuses: list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None = Field(
+    statuses: list[SettledStatusName] | None = Field(
         None, description="Only deliveries with this result. FAILED is the usual choice."
     )
     since: str | None = Field(None, description="Created at or after this instant, ISO 8601.")

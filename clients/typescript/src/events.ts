@@ -12,6 +12,7 @@ import type { BatchResult, Environment, EventInput, FileReceipt, IngestResult, R
 
 const FINISHED = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 const LOOK_EVERY_MS = 1_000;
+const OCTETS = "application/octet-stream";
 
 export class EventsResource extends MadeEvents {
   /** Send an event. It is durable when the promise resolves. Without an idempotency key, the client makes one,
@@ -28,23 +29,27 @@ export class EventsResource extends MadeEvents {
 
 /** The properties of a file beside its bytes. */
 export interface UploadOptions extends CallOptions {
-  eventType: string;
+  environment?: Environment;
+  fileName?: string;
   contentType?: string;
-  filename?: string;
+  fileType?: string;
+  metadata?: Record<string, unknown>;
+  eventType?: string;
   customerExternalId?: string;
   idempotencyKey?: string;
 }
 
 export class FilesResource extends MadeFiles {
-  /** Upload a file, which becomes an event of `eventType`. */
-  create(content: Uint8Array | Blob, given: UploadOptions): Promise<FileReceipt> {
-    const { signal, contentType, ...query } = given;
+  /** Upload a file, which becomes an event of `eventType`, by default `file.received`. */
+  create(content: Uint8Array | Blob, given: UploadOptions = {}): Promise<FileReceipt> {
+    const { signal, contentType = OCTETS, metadata, ...stated } = given;
     return this.call(
       {
         method: "POST",
-        path: `/files?${new URLSearchParams(query)}`,
+        path: "/files",
+        query: { ...stated, contentType, metadata: metadata && JSON.stringify(metadata) },
         body: content,
-        contentType: contentType ?? "application/octet-stream",
+        contentType: OCTETS, // how the service reads the body: as bytes, even of a JSON file
         repeatable: given.idempotencyKey !== undefined,
       },
       signal === undefined ? {} : { signal },

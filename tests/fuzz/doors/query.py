@@ -114,6 +114,7 @@ DOOR = Door(
         "api.queries",
         "api.pages",
         "api.admission",
+        "api.entry",
         "api.ingestion",
         "api.envelope",
         "engine.model.instants",

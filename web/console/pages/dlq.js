@@ -17,26 +17,13 @@ import { Letters } from "../parts/letters.js";
 import { Triage } from "../parts/triage.js";
 import { api, at, writes } from "../session.js";
 import { zoned } from "../../shared/pages/deliveries.js";
+import { ERROR_CATEGORIES } from "../../shared/words.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
   { name: "destinationId", label: t("Destination"), named: true },
   { name: "eventType", label: t("Event type") },
-  {
-    name: "errorCategory",
-    label: t("Last error"),
-    options: [
-      "TIMEOUT",
-      "DNS",
-      "CONNECTION",
-      "TLS",
-      "HTTP_4XX",
-      "HTTP_5XX",
-      "RATE_LIMITED",
-      "TRANSFORM",
-      "DESTINATION_GONE",
-    ],
-  },
+  { name: "errorCategory", label: t("Last error"), options: ERROR_CATEGORIES },
   { name: "signature", label: t("Cause (id)"), rare: true },
   { name: "from", label: t("From"), kind: "datetime-local", rare: true },
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },

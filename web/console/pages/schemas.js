@@ -14,11 +14,12 @@ import { More } from "../../shared/ui/more.js";
 import { Empty, Table } from "../../shared/ui/table.js";
 import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
+import { SCHEMA_STATUSES } from "../../shared/words.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
   { name: "eventType", label: t("Event type"), placeholder: "order.created" },
-  { name: "status", label: t("State"), options: ["DRAFT", "ACTIVE", "DEPRECATED"] },
+  { name: "status", label: t("State"), options: SCHEMA_STATUSES },
 ];
 
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */

@@ -1,5 +1,6 @@
 /** The dialog of a routing rule: its conditions, and a trial with an event before it is saved. */
 import { h, html, useState } from "../../vendor/preact.js";
+import { words } from "../../shared/format.js";
 import { t } from "../../shared/i18n.js";
 import { Dialog } from "../../shared/ui/dialog.js";
 import { Failure } from "../../shared/ui/failure.js";
@@ -10,6 +11,7 @@ import { act, Button } from "../../shared/act.js";
 import { useNames } from "../../shared/names.js";
 import { api, writes } from "../session.js";
 import { patterns } from "../../shared/parts/type-choice.js";
+import { PRIORITIES } from "../../shared/words.js";
 import { Trial } from "./rule-trial.js";
 
 /** Return the titles of the fields, in their order. @returns {[string, string][]} */
@@ -33,15 +35,15 @@ const written = (rule) => ({ ...rule, eventTypes: rule.eventTypes.join(" "), fil
 
 /** The fields that others changed while the rule was open. @param {{at: string, theirs: string[], both: string[]}} props `both`: those of them that were changed here too */
 function Meanwhile({ at: when, theirs, both }) {
-  const words = (/** @type {string[]} */ names) =>
+  const titles = (/** @type {string[]} */ names) =>
     fields()
       .filter(([name]) => names.includes(name))
       .map(([, word]) => word)
       .join(", ");
   return html`<div class="notice tone-warn" role="alert"><div><strong>${t("Somebody changed this rule while it was open here.")}</strong> ${h(Moment, { at: when, relative: true })}</div>
-    <div>${t("They changed: {names}.", { names: words(theirs) })} ${
+    <div>${t("They changed: {names}.", { names: titles(theirs) })} ${
       both.length > 0
-        ? t("You changed this too: {names}. Save again to replace their change with yours.", { names: words(both) })
+        ? t("You changed this too: {names}. Save again to replace their change with yours.", { names: titles(both) })
         : t("The form now has their change. Save again to add yours.")
     }</div></div>`;
 }
@@ -137,11 +139,7 @@ export function RuleEditor({ rule: opened, close }) {
       ${h(Field, {
         label: t("Priority"),
         ...field("priority"),
-        options: [
-          ["STANDARD", t("Standard")],
-          ["HIGH", t("High")],
-          ["CRITICAL", t("Critical")],
-        ],
+        options: PRIORITIES.map((each) => /** @type {[string, string]} */ ([each, words(each)])),
       })}
       <label class="check"><input type="checkbox" checked=${draft.enabled} onChange=${() => setDraft({ ...draft, enabled: !draft.enabled })} />${t("On")}</label>
       ${meanwhile && h(Meanwhile, meanwhile)}

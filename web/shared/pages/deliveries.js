@@ -15,6 +15,7 @@ import { AllMatching } from "../parts/all-matching.js";
 import { columns, Fresh, gaveUp, link, merged } from "../parts/deliveries.js";
 import { tellBegun } from "../parts/replay-begun.js";
 import { api, at, may, whole } from "../api.js";
+import { DELIVERY_ORIGINS, ERROR_CATEGORIES, PRIORITIES } from "../words.js";
 
 /** A continued search examines as many rows in a request as the API allows. */
 export const DEEPER = { examine: 20_000 };
@@ -25,22 +26,6 @@ const STATES = [WAITING, TROUBLE, "PENDING", "DELIVERING", "RETRYING", "DELIVERE
 const called = () => ({ [WAITING]: t("Waiting or retrying"), [TROUBLE]: t("Failed or retrying"), FAILED: gaveUp() });
 /** The filters whose values the stream sends for each delivery. */
 const TOLD = ["status", "eventType", "errorCategory", "responseStatus"];
-const CATEGORIES = [
-  "TIMEOUT",
-  "DNS",
-  "CONNECTION",
-  "TLS",
-  "BLOCKED_ADDRESS",
-  "PROTOCOL",
-  "REDIRECT",
-  "HTTP_4XX",
-  "HTTP_5XX",
-  "RATE_LIMITED",
-  "AUTHENTICATION",
-  "TRANSFORM",
-  "DESTINATION_GONE",
-  "INTERNAL",
-];
 
 /** @returns {import("../ui/filters.js").Filter[]} */
 const filters = () => [
@@ -50,13 +35,13 @@ const filters = () => [
     options: STATES,
     words: STATES.map((each) => called()[each] ?? words(each)),
   },
-  { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
+  { name: "errorCategory", label: t("Last error"), options: ERROR_CATEGORIES },
   { name: "eventType", label: t("Event type") },
   ...(whole ? [{ name: "customerExternalId", label: t("Customer of the destination") }] : []),
   { name: "responseStatus", label: t("Answer"), placeholder: "500", rare: true },
   { name: "destinationId", label: t("Destination"), named: true },
-  { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"], rare: true },
-  { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"], rare: true },
+  { name: "originKind", label: t("Origin"), options: DELIVERY_ORIGINS, rare: true },
+  { name: "priority", label: t("Priority"), options: PRIORITIES, rare: true },
   { name: "replayJobId", label: t("Replay"), placeholder: t("Id"), rare: true },
   { name: "from", label: t("From"), kind: "datetime-local", rare: true },
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },

@@ -14,11 +14,12 @@ import { Head } from "../head.js";
 import { DestinationName, useNames } from "../names.js";
 import { Replaying } from "../parts/replaying.js";
 import { api, at, may, whole } from "../api.js";
+import { JOB_KINDS, REPLAY_STATUSES } from "../words.js";
 
 /** @returns {import("../ui/filters.js").Filter[]} */
 const filters = () => [
-  { name: "kind", label: t("Kind"), options: ["REPLAY", "CANCEL", "RETRY"] },
-  { name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] },
+  { name: "kind", label: t("Kind"), options: JOB_KINDS },
+  { name: "status", label: t("State"), options: REPLAY_STATUSES },
 ];
 
 /** The title of the list. The portal calls replays recoveries. */

@@ -8,6 +8,7 @@ import { say } from "../../ui/toasts.js";
 import { act, Button } from "../../act.js";
 import { forgetNames } from "../../names.js";
 import { api, may as mayDo, whole } from "../../api.js";
+import { HTTP_METHODS } from "../../words.js";
 import { Authentication } from "./authentication.js";
 
 /** The console shows a reader the settings that it cannot change; the portal omits them. @param {import("../../api.js").Ability} ability */
@@ -158,11 +159,7 @@ export function Settings({ destination, changed }) {
         ${h(Field, {
           label: t("Method"),
           ...field("method"),
-          options: [
-            ["POST", "POST"],
-            ["PUT", "PUT"],
-            ["PATCH", "PATCH"],
-          ],
+          options: HTTP_METHODS.map((each) => /** @type {[string, string]} */ ([each, each])),
         })}
         ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Counted from the first failure after the last success. Empty: never.") })}
       </div>`
