@@ -12,7 +12,7 @@ from engine.actors.attempts import TURN_SENDS
 from engine.actors.checkpoint import Checkpoint
 from engine.actors.context import Context
 from engine.actors.crash_recovery import CrashRecovery
-from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
+from engine.actors.lifecycle import READ_AGAIN_S, ActorSignal, ActorState, Leave, next_state
 from engine.actors.mailbox import Answered, Flight, Mailbox, Ordered, Resumed
 from engine.actors.memory import MemoryShare
 from engine.actors.reading import Beginning, PendingRead, Restoration, SnapshotReading
@@ -23,8 +23,6 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
-
-READ_AGAIN_S = 1.0  # pause after a failed read for a new state machine
 
 
 class DestinationActor:
@@ -239,18 +237,20 @@ class DestinationActor:
 
     def _record(self, settlements: list[Settlement]) -> None:
         self._context.recorder.put(settlements, self)  # before the counts, because it can raise
+        self._mailbox.judged.clear()
         self._unrecorded += len(settlements)
         self._context.attempts.settling(len(settlements))
-        self._mailbox.judged.clear()
 
     def _send(self, deliveries: list[Delivery]) -> None:
         began, send, config = self._context.attempts.began, self._context.sender.send, self.config
         for delivery in deliveries:
-            self._mailbox.current = delivery
             flight = Flight(self, delivery, delivery.attempt_count + 1)
-            send(Transmission(config, delivery, flight.number), flight)
-            self.in_flight += 1
             began(flight, config.workspace)
+            self.in_flight += 1
+            try:
+                send(Transmission(config, delivery, flight.number), flight)
+            except Exception as error:  # a barrier: only this attempt fails
+                self._context.fail(flight, error)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         mailbox, read = self._mailbox, self._pending_read
@@ -278,12 +278,15 @@ class DestinationActor:
     def start(self) -> None:
         """Get the data for the next state machine."""
         readers, known = self._context.readers, self.checkpoint.snapshot
-        if self.state is not ActorState.FRESH:
-            readers.submit(self.restoration())
-        elif known is None:
-            readers.submit_snapshot(SnapshotReading(self))
-        else:
-            self.begin(Beginning(known, None))
+        try:
+            if self.state is not ActorState.FRESH:
+                readers.submit(self.restoration())
+            elif known is None:
+                readers.submit_snapshot(SnapshotReading(self))
+            else:
+                self.begin(Beginning(known, None))
+        except Exception as error:  # a barrier: this actor starts again after a backoff
+            self.crashed(error)
 
     def restoration(self) -> Restoration:
         """Return the read of the store with which the next state machine begins. All earlier reads become

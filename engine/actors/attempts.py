@@ -195,10 +195,12 @@ class Attempts:
         }
 
     async def watch(self, clock: Clock) -> None:
-        """Fail attempts that never end, until cancelled."""
+        """Fail attempts that never end, until cancelled. Grant the places that a call which broke did not
+        grant."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
             self.end_unheard(trio.current_time(), clock.now())
+            self.pass_on()
 
     def end_unheard(self, now: float, wall: float) -> None:
         """Fail each attempt without an outcome for `UNHEARD_S` since the first call that saw it.
@@ -221,13 +223,16 @@ class Attempts:
                 number=flight.number,
                 **log_fields(flight.delivery.event.trace),
             )
-            flight(
-                Outcome(
-                    started_at=wall - (now - since),
-                    duration_ms=int((now - since) * 1000),
-                    success=False,
-                    category=ErrorCategory.INTERNAL,
-                    message="the attempt never ended",
-                    unsent=True,
-                )
-            )
+            flight(broken(wall - (now - since), now - since, "the attempt never ended"))
+
+
+def broken(started_at: float, lasted_s: float, message: str) -> Outcome:
+    """Return the outcome of an attempt that failed because of a fault in this service."""
+    return Outcome(
+        started_at=started_at,
+        duration_ms=int(lasted_s * 1000),
+        success=False,
+        category=ErrorCategory.INTERNAL,
+        message=message,
+        unsent=True,
+    )

@@ -9,7 +9,7 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
-from engine.recording.outcome_queue import SettlementOwner
+from engine.recording.group import SettlementOwner
 
 # `low_seq` is written once MARK_EVERY_S have passed and MARK_SETTLED deliveries were settled since its
 # last write. After a restart, the process reads again the deliveries settled since that write: 100 us for

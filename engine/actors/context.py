@@ -1,15 +1,18 @@
 """The context of all actors: the services of their process, and the steps of the wall clock."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
+import structlog
 from msgspec import structs
 
-from engine.actors.attempts import Attempts
+from engine.actors.attempts import Attempts, broken
 from engine.actors.awaited import Awaited
 from engine.actors.checkpoint import Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
+from engine.actors.mailbox import Flight
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.snapshots import Snapshots
@@ -19,8 +22,11 @@ from engine.core.destination import Destination
 from engine.core.health import Health, Hold, HoldReason
 from engine.core.machine import DestinationMachine
 from engine.core.snapshot import decode
+from engine.model.trace import log_fields
 from engine.ports import Sender
 from engine.runtime.timers import Timers
+
+log = structlog.get_logger("angarium.actors")
 
 
 class Clocked(Protocol):
@@ -90,6 +96,17 @@ class Context:
             if actor.machine is not None:
                 actor.machine.clock_stepped(by_s, now)
         return now
+
+    def fail(self, flight: Flight, error: Exception) -> None:
+        """Fail an attempt whose begin raised, soon: no outcome comes within `Sender.send`. The request
+        can be on its way; its outcome does not count."""
+        delivery = flight.delivery
+        log.error(
+            "attempt.not_begun", delivery=delivery.id, exc_info=error,
+            **log_fields(delivery.event.trace),
+        )  # fmt: skip
+        outcome = broken(self.now(), 0.0, "the service failed to begin the attempt")
+        self.timers.call_later(0, partial(flight, outcome))
 
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float

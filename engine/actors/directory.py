@@ -203,7 +203,7 @@ class Directory:
         """Queue the activation of a dormant destination."""
         config = self._find(destination)
         workspace = "" if config is None else config.workspace
-        self.readers.submit_patient(Awakening(self, destination, workspace))
+        self.readers.submit_patient(Awakening(self, destination, workspace, self._context.timers))
 
     async def stir_all(self, *, sleepers: bool) -> None:
         """Give every actor a turn. `sleepers`: also activate dormant destinations whose retries wait."""

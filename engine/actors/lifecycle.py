@@ -7,6 +7,8 @@ from enum import Enum, IntEnum, auto
 
 from msgspec import Struct
 
+READ_AGAIN_S = 1.0  # pause after a failed read for a new state machine
+
 
 class ActorState(IntEnum):
     """The states of an actor between activation and passivation."""

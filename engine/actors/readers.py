@@ -256,6 +256,8 @@ class Readers:
             done = True
         except StoreError:
             log.exception("reading refused by the database")
+        except Exception:  # a barrier: the reads of other actors go on
+            log.exception("read.failed")
         finally:  # also after a cancellation: the actor must not wait for ever
             if not done:
                 piece.failed()

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.actors.checkpoint import Checkpoint
+from engine.actors.lifecycle import READ_AGAIN_S
 from engine.actors.mailbox import Spill
 from engine.actors.memory import Memory
 from engine.core.commands import AnyRequest, DueRequest, NamedRequest, ReadRequest
@@ -15,6 +17,7 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
+from engine.runtime.timers import Timers
 
 # The count of waiting deliveries is repeated if deliveries were committed during it. After this many
 # counts, the last one is used, which can be a little too high.
@@ -208,6 +211,9 @@ class Starting(Protocol):
     def restoration(self) -> Restoration:
         """Return the read that the actor's state machine needs."""
 
+    def start(self) -> None:
+        """Queue the read that the actor's state machine needs."""
+
 
 class Resting(Protocol):
     """The directory, which knows the destinations without an actor."""
@@ -216,25 +222,32 @@ class Resting(Protocol):
         """Return a new actor for a destination with a backlog. None: it has an actor already, or no
         backlog."""
 
+    def awaken(self, destination: str) -> None:
+        """Queue the activation of a dormant destination."""
+
 
 class Awakening:
     """The patient read that activates a dormant destination."""
 
-    __slots__ = ("_destination", "_directory", "_restoration", "workspace")
+    __slots__ = ("_actor", "_destination", "_directory", "_restoration", "_timers", "workspace")
 
-    def __init__(self, directory: Resting, destination: str, workspace: str) -> None:
+    def __init__(
+        self, directory: Resting, destination: str, workspace: str, timers: Timers
+    ) -> None:
         self._directory = directory
+        self._timers = timers
         self._destination = destination
         self.workspace = workspace
+        self._actor: Starting | None = None
         self._restoration: Restoration | None = None
 
     def wanted(self) -> bool:
         """The first call makes the actor."""
         if self._restoration is None:
-            actor = self._directory.activate_dormant(self._destination)
-            if actor is None:
+            self._actor = self._directory.activate_dormant(self._destination)
+            if self._actor is None:
                 return False
-            self._restoration = actor.restoration()
+            self._restoration = self._actor.restoration()
         return self._restoration.wanted()
 
     async def read(self, store: BacklogStore) -> None:
@@ -244,6 +257,11 @@ class Awakening:
     def failed(self) -> None:
         if self._restoration is not None:
             self._restoration.failed()
+        elif self._actor is not None:
+            self._actor.start()
+        else:
+            again = partial(self._directory.awaken, self._destination)
+            self._timers.call_later(READ_AGAIN_S, again)
 
 
 class PendingRead:

@@ -65,8 +65,13 @@ class Waker:
     async def _follow_clock(self) -> None:
         while True:
             await self._stepped.wait()
-            long, self._back_s = self._back_s > SLEPT_OVER_S, 0.0
-            await self._directory.stir_all(sleepers=long)
+            back_s, self._back_s = self._back_s, 0.0
+            try:
+                await self._directory.stir_all(sleepers=back_s > SLEPT_OVER_S)
+            except BaseException:  # the next run of this loop gives the turns
+                self._back_s += back_s
+                self._stepped.set()
+                raise
 
     async def _wake_due(self) -> None:
         again_s = AGAIN_S

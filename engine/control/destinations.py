@@ -33,7 +33,7 @@ from engine.model.errors import Refusal
 from engine.model.headers import MASK
 from engine.model.quotas import Quota
 from engine.plans.plans import Plans
-from engine.ports import StoreError
+from engine.ports import PoisonError, StoreError
 from engine.ports.outage import Outage, surely_nothing
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
@@ -222,13 +222,13 @@ class DestinationCommands:
                     quiet=quiet,
                 )
             except Refusal as refusal:
-                if refusal.code not in _PASSING:
-                    raise
-                raise surely_nothing(refusal.message) from refusal
+                if refusal.code in _PASSING:
+                    raise surely_nothing(refusal.message) from refusal
+                raise PoisonError(refusal.message) from refusal  # no later try can escape it
 
         try:
-            await self._outage.outlast(attempt)
-        except (Refusal, StoreError):
+            await self._outage.outlast(attempt, writes=True)
+        except StoreError:
             log.exception(
                 "destination.not_disabled",
                 destination=destination.id,

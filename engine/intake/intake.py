@@ -389,7 +389,7 @@ class Intake:
             # After an error, the deletion can still be under way, and the next group must not overlap
             # it.
             await self._outage.outlast(
-                lambda _: self._store.forget_backlog(rows), unless=nothing_written
+                lambda _: self._store.forget_backlog(rows), unless=nothing_written, writes=True
             )
         except (BlockedError, StoreAwayError) as error:
             self._notices.rows_written(DirtyDestination.each_of(rows))

@@ -312,8 +312,8 @@ class Sender(Protocol):
     """The sender of attempts."""
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the
-        trio thread, soon after the destination's timeout at the latest."""
+        """Begin an attempt; never blocks. `done` is called exactly once, later, on the trio thread, soon
+        after the destination's timeout at the latest. If this method raises, the attempt fails."""
 
     def forget(self, destination: str) -> None:
         """Release what was prepared for a destination. No attempt is under way. Attempts can follow at

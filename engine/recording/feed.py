@@ -76,6 +76,8 @@ class Feed:
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
         """Add a durable group of outcomes to the windows."""
+        if not self._windows:
+            return
         if not any(window.keeps for windows in self._windows.values() for window in windows):
             settlements = [each for each in settlements if each.dead_lettered]
         for settlement in settlements:

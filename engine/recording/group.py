@@ -1,14 +1,34 @@
 """A group of outcomes, which one statement of the recorder writes, and the list of settled replays."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
+from msgspec import structs
+
+from engine.core.destination import Destination
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.model.identity import shard_of
+from engine.model.trace import log_fields
 from engine.ports import BacklogMark, ReplayDelta, SettleGroup, SnapshotWrite
 from engine.runtime.wake import Wake
 
 _UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
+
+
+class SettlementOwner(Protocol):
+    """The owner of a settlement: it decided the settlement and waits for its commit."""
+
+    config: Destination
+
+    def committed(self, settlements: list[Settlement]) -> None:
+        """Learn that these settlements are durable."""
+
+    def refused(self, settlement: Settlement, error: Exception) -> None:
+        """Learn that the store refuses a settlement."""
+
+
+QueuedOutcome = tuple[Settlement, SettlementOwner]
 
 
 def build_group(
@@ -52,6 +72,34 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
             delta.delivered += 1
             delta.failed -= again
     return list(deltas.values())
+
+
+def without_response(settlement: Settlement) -> Settlement | None:
+    """Return the settlement without what the receiver sent; None if the receiver sent nothing."""
+    attempt = settlement.attempt
+    if attempt is None:
+        return None
+    outcome = attempt.outcome
+    if not (outcome.body or outcome.headers or outcome.message or settlement.last_error):
+        return None
+    bare = structs.replace(outcome, body=b"", headers=(), message=None)
+    return structs.replace(
+        settlement, attempt=structs.replace(attempt, outcome=bare), last_error=None
+    )
+
+
+def ids_of(settlement: Settlement) -> dict[str, object]:
+    """Return the fields that name a settlement in the log."""
+    delivery, attempt = settlement.delivery, settlement.attempt
+    return {
+        "delivery": delivery.id,
+        "event_id": delivery.event.id,
+        "destination": delivery.destination,
+        "environment": delivery.event.environment,
+        "status": settlement.status.name,
+        "attempt": None if attempt is None else attempt.number,
+        **log_fields(delivery.event.trace),
+    }
 
 
 class SettledReplays:

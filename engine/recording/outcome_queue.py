@@ -4,10 +4,10 @@ If ten thousand attempts of one workspace end together, they do not delay other 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
-from engine.core.destination import Destination
 from engine.core.records import Settlement
+from engine.recording.blocked import BlockedOutcomes
+from engine.recording.group import QueuedOutcome, SettlementOwner
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
@@ -19,21 +19,6 @@ RUN = 32
 GROUP_OWNERS = 256
 
 
-class SettlementOwner(Protocol):
-    """The owner of a settlement: it decided the settlement and waits for its commit."""
-
-    config: Destination
-
-    def committed(self, settlements: list[Settlement]) -> None:
-        """Learn that these settlements are durable."""
-
-    def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Learn that the store refuses a settlement."""
-
-
-QueuedOutcome = tuple[Settlement, SettlementOwner]
-
-
 class OutcomeQueue:
     """The owner of the waiting outcomes, and of the set of workspaces that must begin no attempt because
     too many of their outcomes wait."""
@@ -42,21 +27,30 @@ class OutcomeQueue:
         """`group`: the limit on outcomes that are written together."""
         self.group = group
         self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()
+        self.blocked = BlockedOutcomes()
         self.held: set[str] = set()  # workspaces
         self.store_away = False  # set by the recorder, until outcomes are durable again
 
     def __len__(self) -> int:
+        return self._waiting.count + self.blocked.count
+
+    @property
+    def ready(self) -> int:
+        """How many outcomes wait that are not blocked."""
         return self._waiting.count
 
     def add(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> int:
-        """Put settlements behind those of the same workspace. Return how many wait in all."""
+        """Put settlements behind those of the same workspace. Return how many are ready."""
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
-        count = waiting.count
+        count = waiting.count + self.blocked.count
         # If more than two groups wait, a workspace with at least an equal share of them is held.
-        if count > 2 * self.group and waiting.waiting(workspace) * waiting.keys >= count:
+        if count > 2 * self.group and self._of(workspace) * waiting.keys >= count:
             self.held.add(workspace)
-        return count
+        return waiting.count
+
+    def _of(self, workspace: str) -> int:
+        return self._waiting.waiting(workspace) + self.blocked.by_workspace[workspace]
 
     def holds(self, workspace: str) -> bool:
         """Return True if a workspace must begin no attempt.
@@ -104,6 +98,6 @@ class OutcomeQueue:
             return was_away
         waiting = self._waiting
         most = self.group // max(1, waiting.keys)
-        over = [each for each in self.held if waiting.waiting(each) <= most]
+        over = [each for each in self.held if self._of(each) <= most]
         self.held.difference_update(over)
         return bool(over) or was_away

@@ -4,31 +4,38 @@ One group is open at a time.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 import trio
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
-from engine.model.trace import log_fields
 from engine.ports import (
     BacklogMark,
+    BlockedError,
     PoisonError,
-    SettleGroup,
     SettleStore,
     SnapshotWrite,
+    StoreError,
 )
 from engine.ports.outage import Outage
 from engine.recording.feed import Feed
-from engine.recording.group import SettledReplays, build_group
-from engine.recording.measures import Measured, measured
-from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
-from engine.recording.throughput import Traffic, counts_of
+from engine.recording.group import (
+    QueuedOutcome,
+    SettledReplays,
+    SettlementOwner,
+    build_group,
+    ids_of,
+    without_response,
+)
+from engine.recording.measures import Measured
+from engine.recording.outcome_queue import OutcomeQueue
+from engine.recording.reports import Announcing, CommitReports, Counting
 from engine.runtime.bisection import Bisection
 
 RETRY_S = 0.1  # between two tries while the database is away
@@ -61,23 +68,6 @@ class RecorderStatistics(Struct, frozen=True):
     away: bool
 
 
-class Counting(Protocol):
-    """The counter of durable outcomes by environment; see `engine.recording.throughput`."""
-
-    def settled(self, counts: Mapping[int, Traffic]) -> None:
-        """Count a group."""
-
-
-class Announcing(Protocol):
-    """The announcer of Angarium's own events; see `engine.recording.announcer`."""
-
-    def dead(self, settlements: Sequence[Settlement]) -> None:
-        """Announce dead letters."""
-
-    def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
-        """Announce the changes that the snapshots show."""
-
-
 class Recorder:
     """Owner of outcomes between their judgement and their commit. `put` never blocks."""
 
@@ -102,13 +92,10 @@ class Recorder:
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
         self._now = now
         self._latest_ms = 0
-        self._waiting = outcomes
+        self._waiting, self._blocked = outcomes, outcomes.blocked
         self._relieved = relieved
         self._replays = replays
-        self._totals = totals
-        self._feed = feed
-        self._announcer = announcer
-        self._measures = measures
+        self._reports = CommitReports(totals, feed, announcer, measures)
         self._marks: dict[str, BacklogMark] = {}
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
@@ -120,6 +107,8 @@ class Recorder:
         self._closed = False
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
         self._open: list[QueuedOutcome] = []  # being written
+        # Deliveries with an outcome that an earlier statement may have written.
+        self._doubtful: set[str] = set()
         # The calls that follow a commit or a refusal, first those to owners. Each call is made once.
         self._unreported: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
@@ -201,12 +190,24 @@ class Recorder:
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
             self._open = self._waiting.take()
-            self._awaited = bool(self._waiting)  # something can wait for the rest
+            self._awaited = bool(self._waiting.ready)  # something can wait for the rest
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open.copy(), marks, snapshots)
             finally:  # the next run repeats what is not durable: a repeated write changes nothing
                 self._give_back(marks, snapshots)
+            if self._blocked.next_at <= trio.current_time():
+                await self._try_blocked()
+
+    async def _try_blocked(self) -> None:
+        """Try again to write some blocked outcomes. If that succeeds, their lanes are free."""
+        self._open = self._blocked.take()
+        try:
+            await self._commit(self._open.copy(), [], [])
+        finally:
+            self._blocked.hold(self._open)
+            self._open = []
+            self._waiting.give_back(self._blocked.release())
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
         """Queue again what is not durable. A later mark or snapshot of the same destination stays."""
@@ -220,7 +221,12 @@ class Recorder:
 
     async def _gather(self) -> None:
         rows = max(len(self._marks), len(self._snapshots))
-        if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
+        if not (rows or self._waiting.ready):
+            with trio.move_on_at(self._blocked.next_at) as waiting:
+                await self._wake.wait()
+            if waiting.cancelled_caught:
+                return
+        if self._waiting.ready >= self._enough or rows >= ROWS_AT_ONCE:
             return
         most_s = LINGER_AWAITED_S if self._awaited else self._linger_s
         with trio.move_on_after(most_s) as self._gathering:
@@ -232,18 +238,31 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group. If the store refuses it, write its halves, their halves, and so on. The first
-        part that the store accepts takes all backlog rows (`marks`) and snapshots with it."""
+        """Write a group. If the store refuses it, write its halves, their halves, and so on. Outcomes
+        whose rows another session has locked are kept for later. The first part that the store accepts
+        takes all backlog rows (`marks`) and snapshots with it."""
         parts = Bisection(taken)
         for part in parts:
+            free = self._sift(part) if self._blocked else part
             try:
-                await self._settle(part, marks, snapshots)
+                if free or marks or snapshots:
+                    await self._settle(free, marks, snapshots)
             except PoisonError as error:
-                if parts.divide(part):
+                if parts.divide(free):
                     continue
-                self._give_up(part, marks, snapshots, error)
-                if not parts and (marks or snapshots):
-                    parts.put_back([])  # marks and snapshots alone; else no waker finds a retry
+                self._give_up(free, marks, snapshots, error)
+            except BlockedError:
+                if not free:
+                    return  # the next group takes the rows
+                self._blocked.hold(free)
+                del self._open[: len(free)]
+            if not parts and (marks or snapshots):
+                parts.put_back([])  # marks and snapshots alone; else no waker finds a retry
+
+    def _sift(self, part: list[QueuedOutcome]) -> list[QueuedOutcome]:
+        """Return the outcomes of a part that need not wait behind blocked ones."""
+        self._open[: len(part)] = free = self._blocked.sift(part)
+        return free
 
     async def _settle(
         self,
@@ -259,27 +278,31 @@ class Recorder:
         group.now_ms = int(self._now() * 1000)
         group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
         # Counted before the statement runs: when it has ended, these records have left the CPU's caches.
-        counts = counts_of(group.settlements)
-        found = None if self._measures is None else measured(group.settlements)
+        reports = self._reports.of(group)
+        doubtful = bool(self._doubtful) and not self._doubtful.isdisjoint(_deliveries(taken))
 
         async def write(again: bool) -> None:
-            group.again = again
+            group.again = again or doubtful
             await self._store.settle(group)
 
         try:
-            await self._outage.outlast(write)
+            await self._outage.outlast(write, unless=_is_blocked, writes=True)
         except PoisonError as error:
-            if len(taken) != 1 or (bare := _emptied(group.settlements[0])) is None:
+            if len(taken) != 1 or (bare := without_response(group.settlements[0])) is None:
                 raise
             cause = type(error.__cause__).__name__
-            log.warning("outcome.response_left_out", cause=cause, **_ids(taken[0][0]))
+            log.warning("outcome.response_left_out", cause=cause, **ids_of(taken[0][0]))
             await self._settle(taken, marks, snapshots, bare)
             return
+        except BaseException as error:  # whatever failed, the statement may have committed
+            if getattr(error, "maybe_written", True):
+                self._doubtful.update(_deliveries(taken))
+            raise
         self._groups += 1
         self._settlements += len(taken)
         marks.clear()
         snapshots.clear()
-        self._tell(taken, reports=self._reports(group, counts, found))
+        self._tell(taken, reports=reports)
 
     def _give_up(
         self,
@@ -298,34 +321,15 @@ class Recorder:
         for settlement, _ in taken:
             if settlement.discards_dead_letter:  # a person has retried or discarded it meanwhile
                 refused = None
-                log.info("dead_letter.settled_by_a_person", **_ids(settlement))
+                log.info("dead_letter.settled_by_a_person", **ids_of(settlement))
             else:
-                log.error("outcome.refused_by_database", cause=cause, **_ids(settlement))
+                log.error("outcome.refused_by_database", cause=cause, **ids_of(settlement))
         if not taken:
             named = {each.destination for each in marks} | {each.destination for each in snapshots}
             log.error("rows.refused_by_database", destinations=sorted(named), cause=cause)
             marks.clear()
             snapshots.clear()
         self._tell(taken, refused)
-
-    def _reports(
-        self, group: SettleGroup, counts: Mapping[int, Traffic], found: Measured | None
-    ) -> list[Callable[[], None]]:
-        reports: list[Callable[[], None]] = []
-        announcer = self._announcer
-        if self._totals is not None:
-            reports.append(partial(self._totals.settled, counts))
-        if self._measures is not None and found is not None:
-            reports.append(partial(self._measures.add, found))
-        if self._feed is not None and self._feed.followed:
-            reports.append(partial(self._feed.settled, group.settlements))
-        if announcer is None:
-            return reports
-        if group.snapshots:
-            reports.append(partial(announcer.snapshots, group.snapshots))
-        if dead := [each for each in group.settlements if each.dead_lettered]:
-            reports.append(partial(announcer.dead, dead))
-        return reports
 
     def _tell(
         self,
@@ -339,6 +343,8 @@ class Recorder:
         If a call raises, it is not repeated: the next `run` begins with the calls after it.
         """
         del self._open[: len(taken)]  # from here on, no outcome is reported twice, whatever raises
+        if self._doubtful:
+            self._doubtful.difference_update(_deliveries(taken))
         by_owner: defaultdict[SettlementOwner, list[Settlement]] = defaultdict(list)
         for settlement, owner in taken:
             by_owner[owner].append(settlement)
@@ -371,28 +377,9 @@ def _first(rows: dict[str, T]) -> list[T]:
     return [rows.pop(each) for each in list(islice(rows, ROWS_AT_ONCE))]
 
 
-def _ids(settlement: Settlement) -> dict[str, object]:
-    delivery, attempt = settlement.delivery, settlement.attempt
-    return {
-        "delivery": delivery.id,
-        "event_id": delivery.event.id,
-        "destination": delivery.destination,
-        "environment": delivery.event.environment,
-        "status": settlement.status.name,
-        "attempt": None if attempt is None else attempt.number,
-        **log_fields(delivery.event.trace),
-    }
+def _deliveries(taken: Sequence[QueuedOutcome]) -> Iterator[str]:
+    return (settlement.delivery.id for settlement, _ in taken)
 
 
-def _emptied(settlement: Settlement) -> Settlement | None:
-    """Return the settlement without what the receiver sent; None if the receiver sent nothing."""
-    attempt = settlement.attempt
-    if attempt is None:
-        return None
-    outcome = attempt.outcome
-    if not (outcome.body or outcome.headers or outcome.message or settlement.last_error):
-        return None
-    bare = structs.replace(outcome, body=b"", headers=(), message=None)
-    return structs.replace(
-        settlement, attempt=structs.replace(attempt, outcome=bare), last_error=None
-    )
+def _is_blocked(error: StoreError) -> bool:
+    return isinstance(error, BlockedError)

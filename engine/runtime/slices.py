@@ -50,12 +50,30 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
     return slices.result
 
 
-async def in_slices(items: Iterable[T], size: int) -> AsyncIterator[T]:
-    """Yield the items. After each `size` of them, other tasks run."""
-    for number, item in enumerate(items, 1):
-        yield item
-        if number % size == 0:
+class _ItemsInSlices(Generic[T]):
+    """The iterator of `in_slices`. It is no generator, because a loop that breaks must leave nothing to
+    close."""
+
+    def __init__(self, items: Iterable[T], size: int) -> None:
+        self._items = iter(items)
+        self._size = self._left = size
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if not self._left:
+            self._left = self._size
             await trio.lowlevel.checkpoint()
+        self._left -= 1
+        for item in self._items:
+            return item
+        raise StopAsyncIteration
+
+
+def in_slices(items: Iterable[T], size: int) -> AsyncIterator[T]:
+    """Yield the items. After each `size` of them, other tasks run."""
+    return _ItemsInSlices(items, size)
 
 
 def _pause() -> None:

@@ -67,9 +67,11 @@ _LOCKED = "55P03"  # lock not available
 # The position of a row, in the context of a lock timeout: the statement waited for a lock on this row.
 # The words around it are in the server's language. Without a position, the whole table was locked, for
 # example by a migration: this is contention. So is a lock on a row of the tables `_OURS`, which only our
-# own sessions lock.
+# own sessions lock: rows that every group can need.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
-_OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
+_OURS = re.compile(
+    r"\b(?:destination_backlog|destination_snapshots|processes|shard_leases)(?:_pkey)?\b"
+)
 # A prepared statement does not exist, or exists already: a pooler has given one session to several
 # connections.
 _SHARED = frozenset({"26000", "42P05"})

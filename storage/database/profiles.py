@@ -41,7 +41,8 @@ class Profile:
         }
 
 
-# How long an intake statement waits for a locked row. Our own sessions hold a lock for milliseconds.
+# How long a statement of intake or recorder waits for a locked row. Our own sessions hold a lock for
+# milliseconds, a stranger's for any time. The statement's other rows must not wait for that.
 LOCK_WAIT_MS = 100
 
 
@@ -70,7 +71,7 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
 
 
 INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
-SETTLE = hot("settle")
+SETTLE = hot("settle", lock_wait_ms=LOCK_WAIT_MS)
 # Queries of the control plane. They examine a bounded number of rows: 15 s means trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
 # Pages of the delivery log, on their own connections, so that they delay no command. The settings make

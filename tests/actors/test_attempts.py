@@ -2,9 +2,19 @@
 order."""
 
 import pytest
+import trio
+from trio.testing import MockClock
 
-from engine.actors.attempts import GRANT, PORTION, TURN_SENDS, UNHEARD_S, Attempts
+from engine.actors.attempts import (
+    GRANT,
+    LOOK_EVERY_S,
+    PORTION,
+    TURN_SENDS,
+    UNHEARD_S,
+    Attempts,
+)
 from engine.core.vocabulary import ErrorCategory
+from engine.runtime.clock import Clock
 from tests.actors.flights import Heard, a_flight
 from tests.core.making import a_destination, a_success
 
@@ -359,3 +369,18 @@ def test_the_next_attempt_of_a_delivery_has_a_deadline_of_its_own() -> None:
     assert not heard.flights
     attempts.end_unheard(2 * UNHEARD_S, 2 * UNHEARD_S)
     assert len(heard.flights) == 1
+
+
+async def test_a_place_that_was_not_granted_is_granted_by_the_next_check(
+    autojump_clock: MockClock,
+) -> None:
+    congested = Congestion(WORKSPACE)
+    attempts = of_one(10, congested)
+    actor = Actor(attempts, 1)
+    actor.turn()
+    assert (actor.began, attempts.waiting) == (0, 1)
+    congested.now.clear()  # and the call that says so broke
+    with trio.move_on_after(LOOK_EVERY_S + 1):
+        await attempts.watch(Clock())
+    settle([actor])
+    assert (actor.began, attempts.waiting) == (1, 0)

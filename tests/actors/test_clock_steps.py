@@ -4,6 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.actors.waker import Waker
 from engine.core.failing import FAILURES_TO_FAIL
 from engine.core.vocabulary import Ordering
 from tests.actors.fakes import OK, World, failure, running
@@ -79,3 +80,33 @@ async def test_a_step_ahead_disables_no_failing_sleeper_before_its_time(
         assert len(world.sender.sent) > attempts + 1
         await trio.sleep(WAIT_S * 1.2)
         assert [each.id for each in world.gone] == [destination]
+
+
+async def test_a_step_is_followed_although_the_first_try_broke(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as world:
+        destination = world.destination(retry_schedule_s=(WAIT_S,))
+        world.sender.behave = lambda sent: (0.01, failure() if sent.number == 1 else OK)
+        world.accept(destination)
+        await trio.sleep(300)
+        stir_all, tries = world.directory.stir_all, []
+
+        async def breaking(*, sleepers: bool) -> None:
+            tries.append(sleepers)
+            if len(tries) == 1:
+                raise RuntimeError
+            await stir_all(sleepers=sleepers)
+
+        monkeypatch.setattr(world.directory, "stir_all", breaking)
+        waker = Waker(world.directory, world.store, world.clock, 3600.0)
+        world.clock.tell(waker.clock_stepped)
+        told = world.clock.now() - 40_000_000.0
+        monkeypatch.setattr(world.clock, "_wall", lambda: told)
+        world.clock.look()
+        with pytest.raises(ExceptionGroup):
+            await waker.run()
+        with trio.move_on_after(10):  # the supervisor starts it again
+            await waker.run()
+        assert tries == [True, True]
+        assert world.directory.sleepers == 0

@@ -7,12 +7,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.actors.actor import DestinationActor
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering
 from engine.ports import SnapshotWrite
-from tests.actors.fakes import OK, World, failure, running
+from tests.actors.fakes import OK, FakeStore, World, failure, running
 
 
 class BugError(Exception):
@@ -256,16 +257,20 @@ async def test_a_snapshot_that_no_machine_can_be_made_of_is_given_up(
         assert world.store.snapshots[destination] != b"rotten"
 
 
-async def test_a_sender_that_breaks_its_word_crashes_the_actor_alone(
-    autojump_clock: MockClock,
+@pytest.mark.parametrize("begun", [False, True], ids=["not begun", "begun"])
+async def test_an_attempt_whose_begin_raises_fails_alone(
+    autojump_clock: MockClock, begun: bool
 ) -> None:
     async with running() as world:
-        destination, sibling = world.destination(), world.destination(2)
-        send, broken = world.sender.send, [3]
+        destination = world.destination(retry_schedule_s=(1, 1))
+        sibling = world.destination(2)
+        send, broken = world.sender.send, [0]
 
         def breaking(transmission: Any, done: Any) -> None:
-            if transmission.delivery.event.payload == b"2" and broken[0]:
-                broken[0] -= 1
+            if transmission.delivery.event.payload == b"2":
+                broken[0] += 1
+                if begun:
+                    send(transmission, done)  # its outcome comes later, and does not count
                 raise BugError
             send(transmission, done)
 
@@ -273,8 +278,71 @@ async def test_a_sender_that_breaks_its_word_crashes_the_actor_alone(
         world.accept(destination, 5)
         world.accept(sibling, 5)
         await world.settled()
+        assert broken == [3]
         assert world.statuses(destination) == {"DELIVERED": 4, "FAILED": 1}
         assert world.statuses(sibling) == {"DELIVERED": 5}
+        errors = {row.error_category for row in world.store.of(destination)}
+        assert errors == {None, ErrorCategory.INTERNAL}
+        assert world.directory.statistics().restarts == 0
+        await trio.sleep(3600)
+        assert world.directory.statistics().in_flight == 0
+        assert destination not in world.directory.actors
+
+
+@pytest.mark.parametrize("name", ["submit", "submit_snapshot", "submit_patient"])
+async def test_an_actor_starts_again_if_its_read_cannot_be_queued(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    store = FakeStore()
+    async with running(store=store) as former:
+        destination = former.destination(retry_schedule_s=(7200,))
+        former.sender.behave = lambda _: (0.01, failure())
+        former.accept(destination)
+        await trio.sleep(300)
+    async with running(store=store) as world:
+        destination, other = world.destination(), world.destination(2)
+        readers, broken = world.directory.readers, [True]
+        queue = getattr(readers, name)
+
+        def breaking(reading: Any) -> None:
+            if broken and broken.pop():
+                raise BugError
+            queue(reading)
+
+        monkeypatch.setattr(readers, name, breaking)
+        world.accept(destination)
+        world.accept(other)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 2}
+        assert world.statuses(other) == {"DELIVERED": 1}
+
+
+@pytest.mark.parametrize("name", ["__init__", "restoration"])
+async def test_a_dormant_destination_starts_although_its_first_try_broke(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    store = FakeStore()
+    async with running(store=store) as former:
+        former.sender.behave = lambda _: None
+        former.accept(former.destination(), 3)
+        await trio.sleep(1)
+    real, broken = getattr(DestinationActor, name), [True]
+
+    def breaking(actor: DestinationActor, *arguments: Any) -> Any:
+        if broken and broken.pop():
+            raise BugError
+        return real(actor, *arguments)
+
+    monkeypatch.setattr(DestinationActor, name, breaking)
+    world = World(store=store)
+    destination = world.destination()
+    async with trio.open_nursery() as nursery:
+        world.start(nursery)
+        await world.directory.recover()
+        await world.settled()
+        nursery.cancel_scope.cancel()
+    assert not broken
+    assert world.statuses(destination) == {"DELIVERED": 3}
 
 
 @pytest.mark.parametrize("count", ["ended", "recorded"])

@@ -124,3 +124,30 @@ async def test_a_workspace_alone_is_read_for_without_a_pause(bench: Bench) -> No
         await trio.testing.wait_all_tasks_blocked()
     assert sorted(bench.begun, key=int) == bench.begun
     assert len(bench.begun) == 20
+
+
+class Unreadable:
+    workspace = "w"
+    given_up = False
+
+    def wanted(self) -> bool:
+        return True
+
+    async def read(self, store: BacklogStore) -> None:
+        raise AttributeError
+
+    def failed(self) -> None:
+        self.given_up = True
+
+
+async def test_a_read_that_breaks_ends_no_other_read(bench: Bench) -> None:
+    other, unreadable = bench.piece("other", "other"), Unreadable()
+    bench.readers.submit(other)
+    bench.readers.submit(unreadable)
+    await trio.testing.wait_all_tasks_blocked()
+    assert unreadable.given_up
+    assert bench.begun == ["other"]
+    other.end.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.readers.statistics().readings == 1
+    assert bench.readers.statistics().failures == 1

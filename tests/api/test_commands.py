@@ -214,6 +214,7 @@ PASSING = (
     ContentionError("deadlock"),
     Refusal("overloaded", "too many changes wait for their turn"),
     Refusal("conflict", "others are changing the destination"),
+    AttributeError("a fault of this service"),
 )
 LASTING = (
     OwnershipLostError("another server has taken over this database"),

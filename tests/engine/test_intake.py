@@ -453,9 +453,13 @@ async def test_backlog_rows_are_forgotten_between_groups_only(
         store.script = [StoreAwayError(), ContentionError(), None]
         intake.nudge()
         await trio.sleep(1)
+        destinations.forgettable = [(1, "d7")]
+        store.script = [AttributeError("a mistake of ours"), None]
+        intake.nudge()
+        await trio.sleep(1)
         intake.submit(make(fates))
         await wait_all_tasks_blocked()
-    assert store.forgotten == [(1, "d9"), (1, "d8")]
+    assert store.forgotten == [(1, "d9"), (1, "d8"), (1, "d7")]
     assert [fate.refusal for fate in fates] == [None, None]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
+from engine.recording.group import QueuedOutcome as Waiting
 from engine.recording.outcome_queue import GROUP_BYTES, GROUP_OWNERS, RUN, OutcomeQueue
-from engine.recording.outcome_queue import QueuedOutcome as Waiting
 from tests.engine.fakes import Owner
 
 GROUP = 100

@@ -26,7 +26,9 @@ from engine.ports import (
     SnapshotWrite,
     StoreAwayError,
     StoreError,
+    UnknownOutcomeError,
 )
+from engine.ports.outage import BROKEN_MOST
 from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import (
     LINGER_AWAITED_S,
@@ -352,10 +354,11 @@ async def test_no_outcome_is_told_twice_when_the_second_half_of_a_group_breaks(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
     recorder, first, second = Recorder(store, OutcomeQueue(10), trio.current_time), Owner(), Owner()
-    store.script = [PoisonError(), None, RuntimeError()]  # type: ignore[list-item]  # a fault of ours
+    faults: list[Any] = [RuntimeError("ours") for _ in range(BROKEN_MOST)]
+    store.script = [PoisonError(), None, *faults]
     recorder.put([settled(1)], first)
     recorder.put([settled(2)], second)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(UnknownOutcomeError):
         await recorder.run()
     recorder.close()
     await recorder.run()
@@ -458,10 +461,11 @@ async def test_rows_of_a_group_that_broke_are_written_by_whoever_runs_next(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
     recorder = Recorder(store, OutcomeQueue(10), trio.current_time)
-    owner = Owner()
+    owner, times = Owner(), iter(range(BROKEN_MOST))
 
     def broken(group: SettleGroup) -> StoreError | None:
-        store.poison = lambda _: None
+        if next(times) == BROKEN_MOST - 1:
+            store.poison = lambda _: None
         recorder.mark(BacklogMark(1, OTHER, 7, None))  # later than the mark that is being written
         recorder.write_snapshot(SnapshotWrite(1, OTHER, b"third", b"second"))
         raise RuntimeError
@@ -472,7 +476,7 @@ async def test_rows_of_a_group_that_broke_are_written_by_whoever_runs_next(
     recorder.mark(BacklogMark(1, OTHER, 6, None))
     recorder.write_snapshot(SnapshotWrite(1, DESTINATION, b"s"))
     recorder.write_snapshot(SnapshotWrite(1, OTHER, b"second", b"first"))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(UnknownOutcomeError):
         await recorder.run()
     recorder.close()
     await recorder.run()

@@ -139,7 +139,7 @@ class Outbound:
 
     def __init__(self, process: "Process") -> None:
         self._process = process
-        self._begun: dict[tuple[str, int], float] = {}
+        self._begun: dict[tuple[str, int], list[float]] = {}  # several if a call broke
         spawn = process.background.spawn
         self._stages = OutboundSender(
             self,
@@ -154,10 +154,11 @@ class Outbound:
 
     def begin(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         attempt = transmission.delivery.id, transmission.number
-        self._begun[attempt] = self._process.world.now()
+        began = self._process.world.now()
+        self._begun.setdefault(attempt, []).append(began)
 
         def ended(outcome: Outcome) -> None:
-            self._begun.pop(attempt, None)
+            self._begun[attempt].remove(began)
             done(outcome)
 
         self._stages.send(transmission, ended)
@@ -166,7 +167,7 @@ class Outbound:
         """Send a complete request: the stages call this instead of the wire. After a 401 they call it
         again in the same attempt."""
         world = self._process.world
-        began = self._begun[transmission.delivery.id, transmission.number]
+        began = self._begun[transmission.delivery.id, transmission.number][-1]
         world.network.send(self._process, transmission, done, world.now() - began)
 
     def forget(self, destination: str) -> None:

@@ -3,6 +3,7 @@
 A strike comes at the n-th call, send or step, so it can fall between any two steps.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ class Faults:
         self._kinds = world.plan.faults
         self._chance = world.chance("statements")
         self._behind = world.chance("behind")
-        self._counts = {"call": 0, "settle": 0, "send": 0, "step": 0, "turn": 0, "pass": 0}
+        self._counts: Counter[str] = Counter()
         self._laid: dict[str, list[Strike]] = {}
         for strike in sorted(world.plan.strikes, key=lambda each: -each.number):
             self._laid.setdefault(strike.on, []).append(strike)
@@ -65,8 +66,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count one more of `what`: "call", "settle", "send", "step", "turn" or "pass" (a call between
-        two modules). Carry out the strikes that are due at the new number."""
+        """Count one more of `what`: "call", "settle", "send", "step", "turn" or the name of a call
+        between two modules. Carry out the strikes that are due at the new number."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

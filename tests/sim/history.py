@@ -7,16 +7,17 @@ from unittest import mock
 import trio
 
 from api.door import conversation
+from engine.actors.attempts import LOOK_EVERY_S, UNHEARD_S
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
+from tests.sim.breaking import PlannedCrash, breaking_actors
 from tests.sim.callers import Callers
 from tests.sim.endpoints import Endpoints
 from tests.sim.faults import Faults
 from tests.sim.keeper import Keeper
 from tests.sim.links import Links, unread
 from tests.sim.network import Network
-from tests.sim.parts import PlannedCrash
 from tests.sim.plan import Plan, draw
 from tests.sim.store import Database
 from tests.sim.tenants import create_workspaces
@@ -39,18 +40,27 @@ def run(seed: int) -> History:
 
 def run_plan(plan: Plan) -> History:
     heard: list[str] = []
+    breaks = any(strike.kind == "break" for strike in plan.strikes)
 
     def hear(level: str, entry: dict[str, Any]) -> None:
         del level
         error = entry.get("exc_info")
         if error is True:
             error = sys.exc_info()[1]
-        if isinstance(error, _PLANNED) or entry["event"] == "child given up":
+        if _is_planned(error) or entry["event"] == "child given up":
+            return
+        if breaks and entry["event"] == "attempt never ended":
             return
         heard.append(f"{entry['event']}: {error!r}" if error is not None else str(entry))
 
-    with mock.patch.object(conversation, "_unread", unread):
+    with mock.patch.object(conversation, "_unread", unread), breaking_actors(plan):
         return run_virtually(lambda: _History(plan, heard).run(), plan.seed, hear)
+
+
+def _is_planned(error: Any) -> bool:
+    if isinstance(error, ExceptionGroup):
+        return all(map(_is_planned, error.exceptions))
+    return isinstance(error, _PLANNED) or (error is not None and _is_planned(error.__cause__))
 
 
 class _History:
@@ -116,7 +126,8 @@ class _History:
         for record in world.database.tables.destinations.values():
             waits_s = sum(record.retry_schedule_s) + 3 * max(record.retry_schedule_s, default=60)
             longest_s = max(longest_s, 1.3 * waits_s)
-        until = trio.current_time() + DRAIN_S + longest_s
+        unheard_s = UNHEARD_S + LOOK_EVERY_S if world.breaks else 0.0
+        until = trio.current_time() + DRAIN_S + unheard_s + longest_s
         left = self._left()
         while left and trio.current_time() < until:
             await trio.sleep(LOOK_S * world.pace)

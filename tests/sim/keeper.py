@@ -15,7 +15,8 @@ from tests.sim.machines import Machines
 from tests.sim.plan import Strike
 from tests.sim.process import Process
 from tests.sim.several import MOVES
-from tests.sim.trace import Booted
+from tests.sim.store.stored import WAITING
+from tests.sim.trace import Booted, Fault
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -25,6 +26,7 @@ DRIFTS_S = (-86_400.0, -300.0, 120.0, 7_200.0)
 SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # delays from a node's freeze or loss to its successor
 TAKEN_OVER_S = (0.0, 0.1, 1.3)  # delays from the hand-over of a part to its new node
 PARTS = (1, 2, 3, 4, 5)  # numbers of parts that another parent can have
+LOCKED_MOST = 3  # rows that an operator's session locks together
 SPARE = 2  # most processes beyond one for each part
 
 
@@ -112,6 +114,9 @@ class Keeper:
         if strike.kind == "away":
             self._faults.leave(strike.lasts_s)
             return
+        if strike.kind == "lock":
+            self._lock(strike.lasts_s)
+            return
         if not living:
             return
         if process is None or process.dead:
@@ -134,6 +139,14 @@ class Keeper:
             process.drift(self._chance.choice(DRIFTS_S))
         else:
             self._strike_nodes(strike, process)
+
+    def _lock(self, lasts_s: float) -> None:
+        """Lock the rows of some waiting deliveries, as an operator's session does."""
+        tables = self._world.database.tables
+        waiting = [row.id for row in tables.deliveries.values() if row.status in WAITING]
+        for each in self._chance.sample(waiting, min(len(waiting), LOCKED_MOST)):
+            tables.locked[each] = tables.now() + lasts_s
+            self._world.tell(Fault, "lock", each, lasts_s)
 
     def _any(self, living: list[Process]) -> Process:
         if self._world.plan.nodes > 1:

@@ -120,7 +120,10 @@ class Flight:
             attempt = process.number, self._target.id, self._delivery, self._attempt
             network.world.tell(TokenRefused, *attempt, self._token, heard)
         if heard:
-            self._done(self._outcome(reception))
+            try:
+                self._done(self._outcome(reception))
+            except Exception as error:  # a barrier, as around a socket's `ready`
+                network.world.report(error)
 
     def _outcome(self, reception: Reception) -> Outcome:
         duration_ms = int((self._process.clock.instant() - self._began) * 1000 + 0.5)

@@ -44,5 +44,8 @@ class News:
                 self._lost = True
                 await trio.sleep(RETRY_S)
                 continue
+            except BaseException:
+                self._lost = True
+                raise
             if not self._heard:
                 await self._wake.wait()

@@ -11,6 +11,7 @@ from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.runtime.timers import SLICE_S, Timers
+from tests.sim.breaking import PlannedCrash
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
@@ -22,10 +23,6 @@ A_CALL_S = SLICE_S / 256  # time of a timer's call: timers yield after 256 calls
 HALF = 0.5  # in a busy process, share of the inline work that needs a turn after all
 # The longest waits of an actor for its turn in a busy process, shorter than the oracle's `NETWORK_S`.
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
-
-
-class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so
-    """The error that an actor's turn raises when the plan says so."""
 
 
 class StallingTimers(Timers):
@@ -97,40 +94,6 @@ class StallingDispatcher(Dispatcher):
     async def wait_idle(self) -> None:
         while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
-
-
-# Calls between two modules that can raise. Most can be repeated, because the second call changes
-# nothing. The calls in `FOR_GOOD` cannot be repeated, so they raise only before their work. Appends to
-# a queue or heap (`enqueue`, `submit`, `call_at`) are left out: they fail only without memory.
-HAND_OVERS = (
-    ("directory", ("arrived", "reread", "rows_written", "configure")),
-    ("recorder", ("put", "mark", "write_snapshot")),
-)
-FOR_GOOD = frozenset({"put"})
-
-
-def break_hand_overs(process: "Process") -> None:
-    for part, names in HAND_OVERS:
-        owner = getattr(process, part)
-        for name in names:
-            setattr(owner, name, _breaking(process, part, name, getattr(owner, name)))
-
-
-def _breaking(
-    process: "Process", part: str, method: str, call: Callable[..., T]
-) -> Callable[..., T]:
-    name = f"{part}.{method}"
-
-    def passed(*arguments: Any, **named: Any) -> T:
-        breaks = process.breaks(name, after=method not in FOR_GOOD)
-        if breaks == "before":
-            raise PlannedCrash(name)
-        result = call(*arguments, **named)
-        if breaks == "after":
-            raise PlannedCrash(name)
-        return result
-
-    return passed
 
 
 def crashing(process: "Process") -> type[DestinationMachine]:

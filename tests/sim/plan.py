@@ -9,6 +9,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tests.sim.breaking import POINTS
 from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
@@ -79,6 +80,12 @@ DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spi
 BUSY_SHARE = 0.15
 # The share of histories in which calls between two modules raise.
 BREAK_SHARE = 0.15
+BREAKS_MOST = 3
+BREAKS_REACH = 60  # calls of one method
+# The share of these histories in which an operator's session also locks rows of deliveries.
+LOCK_SHARE = 0.5
+LOCKS_MOST = 3
+LOCK_MOST_S = 6.0  # not longer than a statement without an answer can take
 AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
 AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
 LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their answers are read
@@ -375,11 +382,23 @@ def _strikes(
 def _breaks(chance: Random) -> tuple[Strike, ...]:
     if chance.random() >= BREAK_SHARE:
         return ()
-    numbers = [
-        int(chance.uniform(1, 300) ** chance.choice((0.5, 0.8, 1.0)))
-        for _ in range(chance.randint(1, 3))
+    strikes = [
+        Strike(
+            "break",
+            chance.choice(POINTS),
+            int(chance.uniform(1, BREAKS_REACH) ** chance.choice((0.2, 0.5, 1.0))),
+            0.0,
+        )
+        for _ in range(chance.randint(1, BREAKS_MOST))
     ]
-    return tuple(Strike("break", "pass", number, 0.0) for number in numbers)
+    if chance.random() < LOCK_SHARE:
+        strikes += [
+            Strike(
+                "lock", "settle", chance.randint(1, AIMED_MOST), chance.uniform(0.5, LOCK_MOST_S)
+            )
+            for _ in range(chance.randint(1, LOCKS_MOST))
+        ]
+    return tuple(strikes)
 
 
 def _bounds(chance: Random, faults: frozenset[str], *, dense: bool, hasty: bool) -> Bounds:

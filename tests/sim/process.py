@@ -53,12 +53,13 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import Catalog, read_catalog
+from tests.sim.breaking import PlannedCrash, armed, breaking, sides
 from tests.sim.door import Door
 from tests.sim.endpoints import Outbound
 from tests.sim.faults import Faults
 from tests.sim.line import Line
 from tests.sim.news import News
-from tests.sim.parts import StallingDispatcher, StallingTimers, break_hand_overs, crashing
+from tests.sim.parts import StallingDispatcher, StallingTimers, crashing
 from tests.sim.plan import AUTO_MOST
 from tests.sim.trace import Ended, Fault, Killed, Ready
 
@@ -125,20 +126,27 @@ class Process:
         now = self.clock.now
         self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
         self.background = Background()
-        self.models = Models()
+        self.models = armed(self, "models", Models())
         self.stores = stores = world.database.connect(
             self.number, Line(world, self, self.faults), self.part
         )
         self.timers = StallingTimers(self, world.report)
         self.outbound = Outbound(self)
-        self.router = Router(self.models, judging=JudgingTime(_never, _never))
-        self.own_events = OwnEvents(self.router, self.identity, now)
+        armed(self, "sender", self)
+        for part in stores.__slots__:
+            armed(self, f"store.{part}", getattr(stores, part))
+        judging = JudgingTime(_never, _never)
+        self.router = armed(self, "router", Router(self.models, judging=judging))
+        own_events = OwnEvents(self.router, self.identity, now)
+        self.own_events = armed(self, "own_events", own_events)
         announcer = None
         if world.own_events:
             announcer = Announcer(self.own_events.announce_once, self.models.destinations.get)
-        settled_replays = SettledReplays()
+            armed(self, "announcer", announcer)
+        settled_replays = armed(self, "settled_replays", SettledReplays())
         outcomes = OutcomeQueue(self.settings.settle_group)
         attempts = Attempts(self.settings.max_in_flight, outcomes.holds)
+        armed(self, "attempts", attempts)
         self.recorder = Recorder(
             stores.settle,
             outcomes,
@@ -147,6 +155,7 @@ class Process:
             replays=settled_replays,
             announcer=announcer,
         )
+        armed(self, "recorder", self.recorder)
         forgettable = Wake()
         crashes = "crash" in plan.faults
         own = OwnPart(self.models, self.part)
@@ -166,6 +175,9 @@ class Process:
             mark_after=MARK_AFTER,
             dispatcher=StallingDispatcher(self),
         )
+        armed(self, "directory", self.directory)
+        armed(self, "awaited", self.directory.awaited)
+        armed(self, "readers", self.directory.readers)
         self.waker = Waker(
             self.directory, stores.backlog, self.clock, self.settings.passivate_after
         )
@@ -184,6 +196,8 @@ class Process:
         self.intake = Intakes(
             small, large, large_rows=LARGE_ROWS, owns=None if self.part.whole else own.has
         )
+        armed(self, "intake", self.intake)
+        armed(self, "entries", self.intake.entries)
         self.runner = ReplayRunner(
             stores.replays,
             self.intake.entries,
@@ -196,6 +210,7 @@ class Process:
             self.directory,
             DestinationRoutes(self.router),
         )
+        armed(self, "runner", self.runner)
         self.ingest = Ingest(
             self.router,
             self.intake.submit,
@@ -203,11 +218,10 @@ class Process:
             self.background.spawn,
             KeyLookup(stores.claims, now),
         )
+        armed(self, "ingest", self.ingest)
         self.door = Door(self)
         disabled = None if announcer is None else announcer.disabled
         self._build_control(chance.randbytes, disabled)
-        if any(strike.kind == "break" for strike in plan.strikes):
-            break_hand_overs(self)
         self.supervisor = Supervisor(self.children())
 
     def _build_control(self, make_bytes: Callable[[int], bytes], disabled: Disabled | None) -> None:
@@ -221,9 +235,11 @@ class Process:
                 actors(destination)
 
         self.projection = ModelProjection(self.models, configure, CATALOG, AUTO_MOST)
+        armed(self, "projection", self.projection)
         self.commands = CommandQueue()
         self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
+        armed(self, "loader", self.loader)
         self.news = News(self.loader)
         self.rules = RuleCommands(stores.rules, stores.destinations, self.writer, plans, quotas)
         self.destinations = DestinationCommands(
@@ -267,12 +283,20 @@ class Process:
             child("changes", self.news.run),
             child("recovery", self._recover, restart=Restart.TRANSIENT),
             child("waker", self.waker.run),
+            *self._attempts,
             *self._replays,
             *self._moves,
             child("own events", partial(self.own_events.run, self.intake.submit), restarts=ALWAYS),
             child("membership", self._watch_ownership),
             child("door", self._open, restart=Restart.TRANSIENT),
         ]
+
+    @property
+    def _attempts(self) -> list[Child]:
+        # No other fault loses the outcome of an attempt.
+        if not self.world.breaks:
+            return []
+        return [child("attempts", partial(self.directory.attempts.watch, self.clock))]
 
     @property
     def _replays(self) -> list[Child]:
@@ -312,6 +336,8 @@ class Process:
                 why = "lost" if isinstance(error.__cause__, OwnershipLostError) else "gave up"
             except OwnershipLostError:
                 why = "lost"
+            except PlannedCrash:
+                why = "gave up"
         if not self.dead:
             self._end()
             self.world.tell(Ended, self.number, why)
@@ -443,19 +469,20 @@ class Process:
         self.world.tell(Fault, "crash", destination)
         return True
 
-    def breaks(self, name: str, *, after: bool) -> str | None:
+    def breaks(self, point: str) -> str | None:
         """Return `before` or `after` if a call between two modules must raise before or after its work,
         else None.
         """
-        self.faults.count("pass", self)
+        self.faults.count(point, self)
         if not self.break_next or self.dead:
             return None
         self.break_next, self.broken = False, True
-        self.world.tell(Fault, "break", name)
+        when = self.world.chance(f"break {point}").choice(sides(point))
+        self.world.tell(Fault, "break", f"{when} {point}")
         # Each of these actors may have to read the store again.
         for destination in list(self.models.destinations):
             self.world.tell(Fault, "crash", destination)
-        return self.world.chance(f"break {name}").choice(("before", "after" if after else "before"))
+        return when
 
     def wall(self) -> float:
         return self.world.now() + self.clock_s + self.drift_s
@@ -482,6 +509,8 @@ class Process:
     # --- what it sends
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        if self.world.breaks:
+            done = breaking(self, "flight.__call__", done)
         self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:

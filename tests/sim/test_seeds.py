@@ -1,12 +1,14 @@
 """A few hundred histories, judged. `make sim` judges any number of histories."""
 
 import pytest
+from msgspec.structs import replace
 
+from tests.sim.breaking import POINTS
 from tests.sim.endpoints import KINDS
 from tests.sim.history import run, run_plan
 from tests.sim.oracle import violations
 from tests.sim.patience import DOWN
-from tests.sim.plan import FAULTS, ORDERS, RECEIVERS, WISHES, Plan, draw
+from tests.sim.plan import FAULTS, ORDERS, RECEIVERS, WISHES, Plan, Strike, draw
 from tests.sim.several import FAULTS as BETWEEN
 from tests.sim.several import NODES, draw_several
 from tests.sim.shrink import shrink
@@ -81,6 +83,16 @@ def test_several_nodes_meet_every_kind_of_trouble_early() -> None:
     kinds = {fact.kind for fact in facts if isinstance(fact, Fault)}
     assert {"link", "cut", "stall"} <= kinds
     assert {"join", "drain", "undrain", "lose", "hand over"} <= kinds
+
+
+@pytest.mark.parametrize("first", range(0, len(POINTS), 20))
+def test_a_call_between_two_modules_that_raises_breaks_no_promise(first: int) -> None:
+    found = {}
+    for seed, point in enumerate(POINTS[first : first + 20], first):
+        strikes = tuple(Strike("break", point, number, 0.0) for number in (1, 4))
+        if breaches := violations(run_plan(replace(draw(seed), strikes=strikes))):
+            found[seed, point] = breaches
+    assert found == {}
 
 
 def test_what_broke_once_does_not_break_again() -> None:

@@ -11,6 +11,7 @@ import trio
 
 from engine.model.configuration import DestinationRecord
 from engine.model.read_models import RuleModel
+from tests.sim.breaking import PlannedCrash
 from tests.sim.endpoints import Endpoints, endpoint_of
 from tests.sim.plan import AUTO_MOST, Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
@@ -51,6 +52,7 @@ class World:
         self._requests = 0
         self._readied = trio.Event()
         self.own_events = any(each.own for each in plan.destinations)
+        self.breaks = any(strike.kind == "break" for strike in plan.strikes)
         self.clocks_jump = bool({"clock", "drift"} & plan.faults)
         # Loops that only look whether there is anything to do look less often in long histories.
         self.pace = max(1.0, plan.span_s / 120)
@@ -85,7 +87,8 @@ class World:
         return self._requests
 
     def report(self, error: Exception) -> None:
-        self.broken.append(f"{type(error).__name__}: {error}")
+        if not isinstance(error, PlannedCrash):
+            self.broken.append(f"{type(error).__name__}: {error}")
 
     # --- the processes
 

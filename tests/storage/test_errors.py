@@ -15,7 +15,9 @@ from storage.database.errors import BlockedError, ContentionError, StoreError, t
         ("lors du verrouillage de la ligne (0,1) dans la relation « idempotency »", BlockedError),
         ('while locking tuple (0,1) in relation "destination_backlog"', ContentionError),
         ("beim Aktualisieren von Tupel (0,1) in Relation »destination_backlog«", ContentionError),
+        ('while inserting index tuple (0,1) in relation "destination_snapshots"', ContentionError),
         ('while inserting index tuple (0,1) in relation "processes_pkey"', ContentionError),
+        ('while updating tuple (0,1) in relation "deliveries_20261127"', BlockedError),
         ("beim Sperren von Tupel (0,1) in Relation »shard_leases«", ContentionError),
         ("", ContentionError),  # a whole table
         (None, ContentionError),

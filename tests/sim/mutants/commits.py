@@ -161,7 +161,7 @@ RECORDER = (
         (
             Recorder,
             "_settle",
-            "set counts_of",
+            "set reports",
             "HERE\nself._tell(taken)\ntaken = []",
         ),
         needs="kill",

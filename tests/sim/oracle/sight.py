@@ -6,9 +6,11 @@ from collections import defaultdict
 from math import gcd, inf
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tests.sim.trace import (
     Answered,
+    AnyFact,
     Arrived,
     Asked,
     AttemptRow,
@@ -33,6 +35,7 @@ from tests.sim.trace import (
 )
 
 NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
+UNHEARD = "before flight.__call__"  # a fault
 UNHEARD_S = 30.0  # so long after a commit, every process knows the version
 # Requests that do not change a destination.
 WORK = ("requeue", "discard", "replay", "cancel", "hasten", "withdraw", "cancel all", "retry all")
@@ -242,6 +245,7 @@ class Sight:
                     self._process(fact)
                 case Fault():
                     self.faults.append(fact)
+                    self._unheard(fact, self.history.facts[index - 1], sendings)
                     if fact.kind == "followed":
                         drifts = self.followed.setdefault(int(fact.detail), [])
                         drifts.append((fact.at, fact.lasts_s))
@@ -251,6 +255,11 @@ class Sight:
         self.requests = list(requests.values())
         self.wishes = list(wishes.values())
         self.fetches = list(fetches.values())
+
+    def _unheard(self, fault: Fault, before: AnyFact, sendings: dict[int, Sending]) -> None:
+        """A call that would have passed an answer on raised, so the process did not hear the answer."""
+        if fault.detail == UNHEARD and isinstance(before, Replied) and before.at == fault.at:
+            sendings[before.send].replied = replace(before, judged=False)
 
     def _process(self, fact: Booted | Ready | Killed | Ended) -> None:
         if isinstance(fact, Booted):

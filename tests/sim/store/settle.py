@@ -8,13 +8,14 @@ groups.
 from functools import partial
 from math import ceil
 
+import trio
 from msgspec.structs import replace
 
 from engine.core import minutes
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, DlqStatus
 from engine.nodes.parts import WorkerPart
-from engine.ports import PoisonError, SettleGroup, StoreError
+from engine.ports import BlockedError, PoisonError, SettleGroup, StoreError
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.intake import POISON
 from tests.sim.store.stored import (
@@ -26,12 +27,15 @@ from tests.sim.store.stored import (
 )
 from tests.sim.store.tables import Tables
 
+LOCK_WAIT_S = 0.1  # the statement's wait for a lock, as `storage.database.profiles` has it
+
 
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     _require_values(group)
     # A process has either all slots of its part or none, so the check of one slot is enough.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
     tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
+    _require_free(tables, group)
     lean = bool(group.settlements) and not group.again and all(map(_is_success, group.settlements))
     made = _new_attempts(tables, group)
     changed = _changed(tables, group, lean=lean)
@@ -53,6 +57,14 @@ def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, e
     if whole:
         _count(tables, group)
     _stand(tables, group)
+
+
+def _require_free(tables: Tables, group: SettleGroup) -> None:
+    locked = tables.locked
+    if locked and any(
+        locked.get(each.delivery.id, 0.0) > tables.now() for each in group.settlements
+    ):
+        raise BlockedError("55P03 a delivery's row is locked")
 
 
 def _require_values(group: SettleGroup) -> None:
@@ -205,7 +217,13 @@ class SimulatedSettle:
     async def settle(self, group: SettleGroup) -> None:
         await self.connection.ensure()
         part = self.connection.ownership.part
-        await self.connection.write("settle", partial(settle, self._tables, _as_sent(group), part))
+        try:
+            await self.connection.write(
+                "settle", partial(settle, self._tables, _as_sent(group), part)
+            )
+        except BlockedError:
+            await trio.sleep(LOCK_WAIT_S)
+            raise
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:

@@ -44,6 +44,9 @@ class Tables:
         self.backlog: dict[Place, StoredBacklog] = {}
         self.snapshots: dict[Place, bytes] = {}
         self.minutes: dict[tuple[int, str, int], StoredMinute] = {}
+        self.locked: dict[
+            str, float
+        ] = {}  # deliveries, until when an operator's session locks them
         self.replays = JobsTable()
         # --- configuration
         self.tenants: dict[str, Tenant] = {}

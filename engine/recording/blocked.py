@@ -1,0 +1,107 @@
+"""The blocked outcomes: outcomes that wait because another session has locked rows of their statement.
+
+The recorder halves a blocked group until an outcome is blocked alone. A try costs the wait for a lock, so
+there is one try between two groups, and outcomes that are blocked alone are tried once in `AGAIN_S`.
+Outcomes of a lane stay in order: the later ones wait behind the first.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from math import inf
+
+import structlog
+import trio
+
+from engine.core.records import Settlement
+from engine.recording.group import QueuedOutcome, ids_of
+
+# A try waits 0.1 s for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`): a tenth of the time.
+AGAIN_S = 1.0
+
+log = structlog.get_logger("angarium.recorder")
+
+
+class BlockedOutcomes:
+    """Owner of the blocked outcomes, by lane: the delivery, the KEY lane or the STRICT destination."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, deque[QueuedOutcome]] = {}
+        # Lanes that were blocked together: some of them may be free.
+        self._parts: deque[list[str]] = deque()
+        self._alone: deque[str] = deque()  # lanes that were blocked alone; they take turns
+        self._tried: dict[str, None] = {}  # the lanes whose first outcomes were taken
+        self._logged = False  # True while a lane is tried that was blocked alone before
+        self._again_at = 0.0
+        self.count = 0
+        self.by_workspace: Counter[str] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)
+
+    @property
+    def next_at(self) -> float:
+        """The time of the next try, on trio's clock."""
+        if not self._lanes:
+            return inf
+        return 0.0 if self._parts else self._again_at
+
+    def sift(self, outcomes: Iterable[QueuedOutcome]) -> list[QueuedOutcome]:
+        """Return the outcomes that are tried now, and those of free lanes. The others wait behind the
+        outcomes of their lanes."""
+        free: list[QueuedOutcome] = []
+        for outcome in outcomes:
+            lane = next((each for each in _lanes(outcome[0]) if each in self._lanes), None)
+            if lane is None or lane in self._tried:
+                free.append(outcome)
+            else:
+                self._lanes[lane].append(outcome)
+                self._count(outcome, 1)
+        return free
+
+    def hold(self, outcomes: Sequence[QueuedOutcome]) -> None:
+        """Keep outcomes that were blocked together, before the later ones of their lanes."""
+        lanes: dict[str, None] = {}
+        for outcome in reversed(outcomes):
+            settlement, owner = outcome
+            lane = _lanes(settlement)[owner.config.ordering]
+            lanes[lane] = None
+            self._lanes.setdefault(lane, deque()).appendleft(outcome)
+            self._tried.pop(lane, None)
+            self._count(outcome, 1)
+        names, middle = list(reversed(lanes)), len(lanes) // 2
+        if middle:
+            self._parts += [names[:middle], names[middle:]]
+        elif names:
+            if not self._logged:
+                log.warning("outcome.row_locked", **ids_of(outcomes[0][0]))
+            self._alone += names
+            self._again_at = trio.current_time() + AGAIN_S
+
+    def take(self) -> list[QueuedOutcome]:
+        """Take the first outcome of each lane that is to be tried now. Call `release` after the try."""
+        self._logged = not self._parts
+        lanes = self._parts.popleft() if self._parts else [self._alone.popleft()]
+        self._tried = dict.fromkeys(lanes)
+        taken = [self._lanes[each].popleft() for each in lanes]
+        for outcome in taken:
+            self._count(outcome, -1)
+        return taken
+
+    def release(self) -> list[QueuedOutcome]:
+        """Remove and return the other outcomes of the lanes that were tried and not held again."""
+        free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
+        self._tried, self._logged = {}, False
+        for outcome in free:
+            self._count(outcome, -1)
+        return free
+
+    def _count(self, outcome: QueuedOutcome, change: int) -> None:
+        self.count += change
+        self.by_workspace[outcome[1].config.workspace] += change
+
+
+def _lanes(settlement: Settlement) -> tuple[str, str, str]:
+    """Return the lane of a settlement for each `Ordering`."""
+    delivery = settlement.delivery
+    own, to = delivery.id, delivery.destination
+    return own, own if delivery.lane is None else f"{to} {delivery.lane}", to
