@@ -210,7 +210,7 @@ def unknown_routes(shelf: Shelf) -> list[str]:
     for route in ROUTES:
         kind = kind_of(route)
         if kind is not None and kind not in shelf.makers:
-            unknown.append(f"{route.method} {route.path}: how is such a thing made?")
+            unknown.append(f"{route.method} {route.path}: add a maker of {kind} to `Shelf`")
         if names_something(route) and name_of(route) not in {*NAMING, *BODIES}:
             unknown.append(f"{route.method} {route.path}: what does its body name?")
         if route.embed is Embed.OWN and route.scopes == MANAGE and route.ability is None:
