@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from api.cli.errors import explain
+from api.cli.remote.made import GROUPS
 from api.cli.suggestions import suggesting
 
 
@@ -35,7 +36,8 @@ LOCAL = {
     "doctor": Subcommand(".doctor", "Find the problems of a setup."),
     "version": Subcommand(".version", "Show the versions of Angarium and its parts."),
 }
-# Commands over HTTP, with a key.
+# Commands over HTTP, with a key. A group that has only generated commands needs no entry: without one, it
+# comes last, with the summary of its first command.
 REMOTE = {
     "auth": Subcommand("", "Show the identity of a key."),
     "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),
@@ -60,6 +62,7 @@ REMOTE = {
     "mcp": Subcommand(".remote.mcp", "Serve an agent (Model Context Protocol)."),
     "embed": Subcommand(".remote.embed", "Open sessions for end-customers' browsers."),
 }
+REMOTE |= {name: Subcommand("", about) for name, about in GROUPS.items() if name not in REMOTE}
 COMMANDS = LOCAL | REMOTE
 
 
@@ -81,8 +84,7 @@ class Program(click.Group):
             return None
         if not entry.module:
             plain = import_module(".remote.plain", __package__)
-            made = import_module(f".remote.made.{cmd_name}", __package__)
-            group: click.Group = plain.plain_group(cmd_name, entry.short_help, made.PLAIN)
+            group: click.Group = plain.PlainGroup(cmd_name, help=entry.short_help)
             return group
         command: click.Command = import_module(entry.module, __package__).command
         return command

@@ -1,6 +1,5 @@
 """The command `python -m api.generation`."""
 
-from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
 from api.generation.commands import command_files
 from api.generation.pages import page_files
@@ -12,6 +11,9 @@ def main() -> None:
     """Write the generated files, and remove those without a source."""
     write(client_files() | command_files(made_types()) | typescript_files() | page_files())
     write_readme()
+
+    from api.cli.reference import write_page  # the commands are made of the written files
+
     write_page()
 
 

@@ -17,6 +17,7 @@ from api.table import ROUTES, openapi_json
 CLIENT = Path(__file__).parents[2] / "clients" / "python"
 PACKAGE = CLIENT / "angarium"
 README = CLIENT / "README.md"
+ITSELF = "client"  # in place of a group, for the client's own methods, which are handwritten
 _TABLE = re.compile(r"(?<=\| \| \|\n\|---\|---\|\n)(\| `client.*\n)+")
 
 
@@ -54,33 +55,37 @@ def client_files() -> dict[Path, str]:
     made[PACKAGE / "aio/made/__init__.py"] = (
         f'{MADE}"""The methods made from the API\'s routes."""\n'
     )
+    del groups[ITSELF]
+    classes = [(_module_of(name), [methods.class_of(name)]) for name in groups]
+    made[PACKAGE / "aio/made/groups.py"] = with_imports(
+        methods.groups(groups), [*classes, *_STANDARD]
+    )
     for name, each in groups.items():
-        text = methods.module(name, _about(each), each)
-        if "    async def " in text:
-            made[PACKAGE / f"aio/made/{name}.py"] = with_imports(text, offered)
+        text = methods.module(name, TAGS[each[0].route.tag], each)
+        made[PACKAGE / f"aio/made/{name}.py"] = with_imports(text, offered)
     made = {path: formatted(text, path) for path, text in made.items()}
     return made | synchronous(PACKAGE, made)
 
 
 def readme() -> str:
     """Return the client's README with its table of groups and methods."""
-    import angarium
-
-    with angarium.Client("http://localhost", "key") as client:
-        groups = {name: type(it) for name, it in vars(client).items() if not name.startswith("_")}
-    lines = [f"| `client.{name}` | {_listed(group)} |\n" for name, group in groups.items()]
-    lines.append("| `client` | `auth_context`, `throughput` |\n")
+    groups = _by_group(operations())
+    own = [each.method for each in groups.pop(ITSELF)]
+    rows = {f"client.{name}": _methods_of(name) for name in groups} | {ITSELF: own}
+    lines = [f"| `{name}` | `{'`, `'.join(methods)}` |\n" for name, methods in rows.items()]
     return _TABLE.sub("".join(lines), README.read_text("utf-8"), count=1)
 
 
-def _listed(group: type) -> str:
-    methods = [
-        name
-        for each in reversed(group.__mro__[:-1])
-        for name in vars(each)
-        if not name.startswith("_")
-    ]
-    return ", ".join(f"`{name}`" for name in dict.fromkeys(methods))
+def _module_of(group: str) -> str:
+    """Return the module of a group's class: the handwritten one if there is one."""
+    by_hand = (PACKAGE / f"aio/{group}.py").exists()
+    return f"angarium.aio.{'' if by_hand else 'made.'}{group}"
+
+
+def _methods_of(group: str) -> list[str]:
+    modules = dict.fromkeys([f"angarium.aio.made.{group}", _module_of(group)])
+    texts = [(CLIENT / f"{name.replace('.', '/')}.py").read_text("utf-8") for name in modules]
+    return re.findall(r"^    (?:async )?def ([a-z]\w*)", "\n".join(texts), re.MULTILINE)
 
 
 def write_readme() -> None:
@@ -91,16 +96,12 @@ def write_readme() -> None:
 def _by_group(found: Sequence[Operation]) -> dict[str, list[Operation]]:
     groups: dict[str, list[Operation]] = {}
     for operation in found:
-        groups.setdefault(operation.group or "client", []).append(operation)
+        groups.setdefault(operation.group or ITSELF, []).append(operation)
     return groups
 
 
 def _parts(found: Sequence[Operation]) -> list[Any]:
     return [part for operation in found for part in parts_of(operation)]
-
-
-def _about(found: Sequence[Operation]) -> str:
-    return TAGS[found[0].route.tag]
 
 
 def _homes(shapes: Shapes, path: Path) -> list[str]:
@@ -116,7 +117,7 @@ def _names_in(shapes: Shapes, home: str) -> list[str]:
 
 
 _STANDARD = [
-    ("angarium.aio.resource", ["AsyncResource", "follow_pages"]),
+    ("angarium.aio.resource", ["AsyncRead", "AsyncResource", "AsyncSend", "follow_pages"]),
     ("angarium.calls", ["PAGE", "Call", "Instant", "at", "body_of", "query_of"]),
     ("collections.abc", ["AsyncIterator", "Mapping", "Sequence"]),
     ("typing", ["Any", "Literal", "NotRequired", "TypedDict", "Unpack"]),

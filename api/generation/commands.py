@@ -17,28 +17,27 @@ _METAVARS = {"eventType": "EVENT_TYPE", "customerExternalId": "EXTERNAL_ID"}
 def command_files(types: Types) -> dict[Path, str]:
     """Return the text of each generated module of the command line."""
     groups: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
     for operation in operations():
         if operation.route.command is not None:
             group, _, name = operation.route.command.name.partition(" ")
             groups.setdefault(group, []).append(_plain(operation, name, types))
-    made = {
-        REMOTE
-        / "made"
-        / f"{group}.py": f'{MADE}"""The plain commands of `angarium {group}`."""\n\n'
+            first.setdefault(group, f"{operation.route.summary}.")
+    texts = {
+        group: f'"""The plain commands of `angarium {group}`."""\n\n'
         "from api.cli.remote.plain import Option, Plain\n"
         "from api.cli.remote.tables import TableColumn\n\n"
         f"PLAIN: tuple[Plain, ...] = ({''.join(commands)})\n"
         for group, commands in groups.items()
     }
-    made |= {
-        REMOTE
-        / "made/__init__.py": f'{MADE}"""The modules made from the route table for commands."""\n',
-        REMOTE
-        / "made/words.py": f'{MADE}"""The API\'s enumerations, for the options of commands."""\n\n'
-        + "".join(
-            f"{_constant(name)} = {tuple(schema['enum'])!r}\n" for name, schema in shared().items()
-        ),
+    words = "".join(
+        f"{_constant(name)} = {tuple(schema['enum'])!r}\n" for name, schema in shared().items()
+    )
+    texts |= {
+        "__init__": f'"""The groups of plain commands, and their short helps."""\n\nGROUPS = {first!r}\n',
+        "words": f'"""The API\'s enumerations, for the options of commands."""\n\n{words}',
     }
+    made = {REMOTE / f"made/{name}.py": MADE + text for name, text in texts.items()}
     return {path: formatted(text, path) for path, text in made.items()}
 
 

@@ -2,7 +2,7 @@
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,16 @@ class Methods:
         text = head + "\n".join(methods)
         text = re.sub(r"\bfilter: [^,]+,", r"\g<0>  # noqa: A002 - the API's word\n", text)
         return module(f"The generated methods of `client.{group}`.", [text])
+
+    def groups(self, names: Iterable[str]) -> str:
+        lines = [f"        self.{name} = {self.class_of(name)}(send, read)\n" for name in names]
+        head = (
+            f"class AsyncGroups:\n{docstring('The base of the client.', 4)}\n"
+            "    def __init__(self, send: AsyncSend, read: AsyncRead) -> None:\n"
+        )
+        return module(
+            "The attributes of the client: its groups of methods.", [head + "".join(lines)]
+        )
 
     def filters(self, operations: Sequence[Operation]) -> str:
         parts = []

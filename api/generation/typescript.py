@@ -4,7 +4,7 @@ Fields, parameters and shapes have the API's names.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from api.generation.client import made_types, operations
@@ -35,6 +35,7 @@ def typescript_files() -> dict[Path, str]:
     return {
         SOURCE / "shapes.ts": _shapes(types, found),
         SOURCE / "resources.ts": _resources(types, [each for each in found if each.group]),
+        SOURCE / "groups.ts": _groups({each.group: None for each in found if each.group}),
     }
 
 
@@ -130,6 +131,19 @@ def _resources(types: Types, found: Sequence[Operation]) -> str:
         f"{MADE}/** The resources of the client: a method per operation. */\n\n"
         'import { Resource, type CallOptions, type Page } from "./resource.js";\n'
         f'import type {{\n{imports}}} from "./shapes.js";\n\n' + "\n".join(classes)
+    )
+
+
+def _groups(names: Iterable[str]) -> str:
+    classes = {attribute(name): f"resources.{class_name(name)}" for name in names}
+    fields = [f"  readonly {name}: {held};\n" for name, held in classes.items()]
+    values = [f"    this.{name} = new {held}(transport);\n" for name, held in classes.items()]
+    return (
+        f"{MADE}/** The attributes of the client: its groups of methods. */\n\n"
+        'import * as resources from "./handwritten.js";\n'
+        'import type { Transport } from "./transport.js";\n\n'
+        f"export abstract class Groups {{\n{''.join(fields)}\n"
+        f"  constructor(transport: Transport) {{\n{''.join(values)}  }}\n}}\n"
     )
 
 

@@ -32,6 +32,8 @@ def document(
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route)
     tags = dict.fromkeys(route.tag for route in routes)
+    if unknown := [tag for tag in tags if tag not in TAGS]:
+        raise LookupError(f"add a description to TAGS in api/openapi/prose.py for {unknown}")
     sent, responses = webhooks(own, references, examples), error_responses()
     return {
         "openapi": "3.1.0",
@@ -44,7 +46,7 @@ def document(
         },
         "servers": [{"url": "/", "description": "The server that this document came from."}],
         "tags": [
-            *({"name": tag, "description": TAGS.get(tag, tag)} for tag in tags),
+            *({"name": tag, "description": TAGS[tag]} for tag in tags),
             {"name": "Webhooks", "description": WEBHOOKS_TAG},
         ],
         "security": [{"apiKey": []}, {"mcpKey": []}, {"embedSession": []}],

@@ -2,6 +2,7 @@
 texts contain the owner's marker, which shows leaks."""
 
 import base64
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from socket import gethostname
@@ -9,6 +10,7 @@ from typing import Any
 
 import trio
 
+from api.routes import Route
 from engine.core.vocabulary import Environment
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
@@ -18,6 +20,23 @@ from tests.service.receiver import Received, Receiver
 
 DEAD = "/dead"  # the receiver fails at this path
 TEMPLATE = "webhook"
+Named = tuple[str, str]  # a route: its method and path
+# The state in which an action needs its object.
+STATES = {
+    ("POST", "/deliveries/{id}/retry"): "waiting deliveries",
+    ("POST", "/deliveries/{id}/cancel"): "waiting deliveries",
+    ("POST", "/schemas/{id}/deprecate"): "active schemas",
+    ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
+}
+
+
+def name_of(route: Route) -> Named:
+    return route.method, route.path
+
+
+def kind_of(route: Route) -> str | None:
+    before, brace, _ = route.path.partition("/{")
+    return before.removeprefix("/") if brace else None
 
 
 @dataclass(eq=False)
@@ -74,7 +93,7 @@ class Shelf:
         self._receiver = receiver
         self._kept: dict[tuple[Owner, str], str] = {}
         self._count = 0
-        # Keyed by the first segment of a route's path, or by the whole path before the object's id.
+        # Keyed by a route's path before the object's id, or by a state of `STATES`.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
             "templated destinations": self.templated,
@@ -102,6 +121,16 @@ class Shelf:
         if (owner, kind) not in self._kept:
             self._kept[owner, kind] = await self.makers[kind](owner)
         return self._kept[owner, kind]
+
+    async def path(self, route: Route, owner: Owner, *, fresh: bool) -> str:
+        """Return a route's path with the id of an object. `fresh`: a request will change the object."""
+        kind = kind_of(route)
+        if kind is None:
+            return route.path
+        changes = fresh and route.method != "GET"
+        make = self.makers[STATES.get(name_of(route), kind)]
+        thing = await make(owner) if changes else await self.kept(owner, kind)
+        return re.sub(r"{\w+}", thing, route.path)
 
     async def destination(self, owner: Owner, path: str = "/hook", **more: Any) -> str:
         document = {"name": owner.marker, "url": self._receiver.url(path), **owner.tied, **more}

@@ -16,12 +16,11 @@ from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, open_service, post
-from tests.service.receiver import Received, Receiver
+from tests.service.owned import Owner, Shelf, fails_where_dead
+from tests.service.receiver import Receiver
 from tests.service.statuses import (
     FILE,
-    NAMES,
     RACES,
-    SCHEMA,
     SCRIPT,
     TABLE,
     Case,
@@ -43,7 +42,16 @@ destinations = 1
 rules = 1
 transforms = 0
 """
-NO_RETRY: dict[str, list[int]] = {"retrySchedule": []}
+# The names in cases of objects that no case changes, and their kinds.
+KEPT = {
+    "destination": "destinations",
+    "delivery": "deliveries",
+    "script": "transform-scripts",
+    "live_script": "live scripts",
+    "draft": "schemas",
+}
+STRICT = {"eventType": "of.active", "schema": {"type": "object", "required": ["n"]}}
+OPERATIONS = {operation_of(route): route for route in ROUTES}
 
 
 def test_each_status_of_the_specification_is_provoked() -> None:
@@ -77,53 +85,42 @@ def test_the_table_is_current() -> None:
 
 
 class World:
-    def __init__(self, house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
+    """Callers, and the objects that cases name."""
+
+    def __init__(self, house: ServiceHouse, owner: Owner, receiver: Receiver) -> None:
         self.house = house
-        self.api = api
+        self.owner = owner
+        self.api = owner.api
         self.receiver = receiver
-        self.callers: dict[str, Caller] = {"api": api, "nobody": house.caller_with(None)}
-        self.ids: dict[str, str] = {
-            "eventType": "of.active",
-            "template": "webhook",
-            "externalId": "c1",
-        }
+        self.shelf = Shelf(house, receiver)
+        self.callers: dict[str, Caller] = {"api": owner.api, "nobody": house.caller_with(None)}
+        self.ids: dict[str, str] = {}
 
     async def build(self) -> None:
         await self._callers()
-        await self._destinations()
-        await self._deliveries()
-        await self._schemas()
-        await self._scripts()
-        await self._jobs()
-        keys = [await self._made("/api-keys", {"name": "k", "scope": "read"}) for _ in range(2)]
-        self.ids["key"], self.ids["spare_key"] = keys
-        self.ids["rotated"] = await self._made("/api-keys", {"name": "k", "scope": "read"})
+        for name, kind in KEPT.items():
+            self.ids[name] = await self.shelf.kept(self.owner, kind)
+        await self._archived()
+        await self._dead_without_event()
+        self.ids["active"] = await self._made("/schemas", STRICT)
+        path = f"/schemas/{self.ids['active']}/activate"
+        assert (await self.api("POST", path, {})).status == 200
+        self.ids["rotated"] = await self.shelf.key(self.owner)
         path = f"/api-keys/{self.ids['rotated']}/rotate"
         while (await self.api("POST", path)).status != 409:  # up to the daily limit
             pass
-        self.ids["entry"] = (await self.api("GET", "/audit-logs")).json["items"][0]["id"]
-        nodes = (await self.api("GET", "/observability/nodes")).json["items"]
-        self.ids["machine"] = nodes[0]["machine"]
-        first = await post(self.api, "of.nobody", idempotencyKey="taken")
-        self.ids["event"] = first
-        await self._files()
-
-    async def _files(self) -> None:
+        self.ids["finished"] = await self._made("/replay-jobs", {"destinationId": "{destination}"})
+        path = f"/replay-jobs/{self.ids['finished']}"
+        await self.house.until(self.api, path, lambda job: job["status"] == "COMPLETED")
+        await post(self.api, "of.nobody", idempotencyKey="taken")
         source = {"kind": "URL", "uri": "http://127.0.0.1:1/"}  # no test fetches it
-        for name, said in (("file", {}), ("pending_file", {"source": source, "content": None})):
-            told = await self.api("POST", "/files", {**FILE, **said})
-            assert told.status == 202, told.body
-            self.ids[name] = told.json["id"]
-        number = self.house.server.models.environment_of(
-            (await self.api("GET", "/auth/context")).json["workspaceId"], Environment.DEVELOPMENT
-        )
-        assert number is not None
-        url = self.house.server.carrying.urls.url(number.number, self.ids["file"])
-        self.ids["token"] = url.rpartition("/")[2]
+        told = await self.api("POST", "/files", {**FILE, "source": source, "content": None})
+        assert told.status == 202, told.body
+        self.ids["pending_file"] = told.json["id"]
 
     async def _callers(self) -> None:
         house = self.house
-        mine = self.tenant = await house.tenant("of callers")
+        mine = await house.tenant("of callers")
         self.callers["ingester"] = await house.caller(mine, Scope.INGEST)
         self.callers["reader"] = await house.caller(mine, Scope.READ)
         session = {"customerExternalId": "c1", "ttlSeconds": 900}
@@ -133,83 +130,20 @@ class World:
         small = await house.caller(await house.tenant("small", "pro"))
         self.ids["smalls"] = await destination(small, self.receiver.url())
         self.callers["small"] = small
-        self.callers["lapsed"] = await house.caller(await house.tenant("lapsed"))
-
-    async def _destinations(self) -> None:
-        api, url = self.api, self.receiver.url()
-        for name in ("destination", "spare", "archived", "other"):
-            self.ids[name] = await destination(api, url, ["never"])
-        rules = (await api("GET", "/routing-rules")).json["items"]
-        self.ids["rule"], self.ids["spare_rule"] = rules[0]["id"], rules[-1]["id"]
-        body = {**SCRIPT, "destinationId": self.ids["archived"]}
-        self.ids["archived_script"] = await self._made("/transform-scripts", body)
-        assert (await api("DELETE", f"/destinations/{self.ids['archived']}")).status == 200
-
-    async def _deliveries(self) -> None:
-        api, url = self.api, self.receiver.url("/dead")
-        targets = [
-            await destination(api, url, [f"dies.{name}"], delivery=NO_RETRY)
-            for name in ("here", "there")
-        ]
-        await post(api, "dies.here")
-        await post(api, "dies.there")
-        dead = await self.house.until(api, "/dlq", lambda page: len(page["items"]) == 2)
-        by_target = {item["destinationId"]: item["id"] for item in dead["items"]}
-        self.ids["dead"], lost = (by_target[each] for each in targets)
-        self.ids["dead_without_event"] = lost
-        event = (await api("GET", f"/deliveries/{lost}")).json["eventId"]
-        await self.house.server.bridge.pool.fetch("DELETE FROM events WHERE id = $1", event)
-        self.ids["held"] = await destination(api, self.receiver.url(), ["held"])
-        event = await post(api, "held")
-        page = await self.house.until(
-            api,
-            f"/events/{event}/deliveries",
-            lambda page: page["items"][0]["status"] == "DELIVERED",
-        )
-        self.ids["delivery"] = page["items"][0]["id"]
-        # This delivery waits twice: a request sends it at once, it fails, and a later request cancels it.
-        waits = {"retrySchedule": [3600, 3600]}
-        target = await destination(api, url, ["waits"], delivery=waits)
-        await post(api, "waits")
-        page = await self.house.until(
-            api,
-            f"/destinations/{target}/deliveries",
-            lambda page: page["items"] and page["items"][0]["status"] == "RETRYING",
-        )
-        self.ids["waiting"] = page["items"][0]["id"]
-
-    async def _schemas(self) -> None:
-        strict = {"type": "object", "required": ["n"]}
-        for name, event_type in (("active", "of.old"), ("active2", "of.active")):
-            body = {"eventType": event_type, "schema": strict}
-            self.ids[name] = await self._made("/schemas", body)
-            path = f"/schemas/{self.ids[name]}/activate"
-            assert (await self.api("POST", path, {})).status == 200
-        self.ids["schema"] = await self._made("/schemas", SCHEMA)
-        self.ids["draft"] = await self._made("/schemas", SCHEMA)
-
-    async def _scripts(self) -> None:
-        for name, target in (("script", ""), ("spare_script", ""), ("live_script", "other")):
-            body = {**SCRIPT, "destinationId": self.ids[target or "destination"]}
-            self.ids[name] = await self._made("/transform-scripts", body)
-        path = f"/transform-scripts/{self.ids['live_script']}/publish"
-        assert (await self.api("POST", path)).status == 200
-        lapsed = self.callers["lapsed"]
+        lapsed = self.callers["lapsed"] = await house.caller(await house.tenant("lapsed"))
         body = {**SCRIPT, "destinationId": await destination(lapsed, self.receiver.url())}
-        made = await lapsed("POST", "/transform-scripts", body)
-        self.ids["lapsed_script"] = made.json["id"]
-        await self.house.keys.set_plan("lapsed", "pro")
+        self.ids["lapsed_script"] = (await lapsed("POST", "/transform-scripts", body)).json["id"]
+        await house.keys.set_plan("lapsed", "pro")
 
-    async def _jobs(self) -> None:
-        api, held = self.api, self.ids["held"]
-        self.ids["finished"] = await self._made("/replay-jobs", {"destinationId": held})
-        path = f"/replay-jobs/{self.ids['finished']}"
-        await self.house.until(api, path, lambda job: job["status"] == "COMPLETED")
-        assert (await api("POST", f"/destinations/{held}/disable")).status == 200
-        for name in ("job", "running"):
-            self.ids[name] = await self._made("/replay-jobs", {"destinationId": held})
-            path = f"/replay-jobs/{self.ids[name]}"
-            await self.house.until(api, path, lambda job: job["status"] == "PAUSED")
+    async def _archived(self) -> None:
+        archived = self.ids["archived"] = await self.shelf.destination(self.owner)
+        self.ids["archived_script"] = await self.shelf.script(self.owner, archived)
+        assert (await self.api("DELETE", f"/destinations/{archived}")).status == 200
+
+    async def _dead_without_event(self) -> None:
+        lost = self.ids["dead_without_event"] = await self.shelf.dead(self.owner)
+        event = (await self.api("GET", f"/deliveries/{lost}")).json["eventId"]
+        await self.house.server.bridge.pool.fetch("DELETE FROM events WHERE id = $1", event)
 
     async def _made(self, path: str, document: Any) -> str:
         answer = await self.api("POST", path, self.filled(document))
@@ -225,18 +159,17 @@ class World:
         return [self.filled(inner) for inner in value] if isinstance(value, list) else value
 
     async def ask(self, case: Case) -> Response:
-        method, _, path = case.operation.partition(" ")
-        target = case.target or path
-        if not target.startswith("/"):
-            method, _, target = target.partition(" ")
-        kind = NAMES.get(path.split("/")[1], "")
-        for name in ("id", "deliveryId", "destinationId"):
-            target = target.replace(f"{{{name}}}", f"{{{kind}}}")
+        route = OPERATIONS[case.operation]
+        path = await self.shelf.path(route, self.owner, fresh=case.status < 400)
+        target = (case.target or route.path).replace(route.path, path)
+        method, _, target = target.rpartition(" ")
         body = case.body
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(self.filled(body)).encode()
         caller = self.callers[case.caller]
-        return await caller(method, self.filled(target), body=body, headers=case.headers)
+        return await caller(
+            method or route.method, self.filled(target), body=body, headers=case.headers
+        )
 
 
 def as_told(case: Case, answer: Response) -> bool:
@@ -248,13 +181,11 @@ def as_told(case: Case, answer: Response) -> bool:
 async def open_world(bridge: Bridge, receiver: Receiver, folder: Path) -> AsyncIterator[World]:
     plans = folder / "plans.toml"
     plans.write_text(PLANS)
-
-    def fails_where_dead(request: Received) -> int:
-        return 500 if request.path == "/dead" else 204
-
     receiver.answer = fails_where_dead
     async with open_service(bridge, plans_file=plans) as house:
-        world = World(house, await house.caller(await house.tenant("acme")), receiver)
+        tenant = await house.tenant("acme")
+        api = await house.caller(tenant)
+        world = World(house, Owner("acme", tenant, Environment.DEVELOPMENT, None, api), receiver)
         await world.build()
         yield world
 

@@ -13,18 +13,17 @@ from api.openapi import words
 from api.table import openapi_json
 from storage.database.bridge import Bridge
 from tests.service.receiver import Receiver
-from tests.service.statuses import NAMES, TARGETS
-from tests.service.test_endpoints import World, open_world
+from tests.service.test_endpoints import OPERATIONS, World, open_world
 
 DOCUMENT: dict[str, Any] = with_words(json.loads(openapi_json()))
-# The document's example ids, and the names of the objects that replace them.
+# The document's example ids, and the kinds of the objects that replace them.
 IDS = {
-    words.DELIVERY: "delivery",
-    words.DESTINATION: "destination",
-    words.EVENT: "event",
-    words.FILE: "file",
-    words.RULE: "rule",
-    words.SCRIPT: "script",
+    words.DELIVERY: "deliveries",
+    words.DESTINATION: "destinations",
+    words.EVENT: "events",
+    words.FILE: "files",
+    words.RULE: "routing-rules",
+    words.SCRIPT: "transform-scripts",
 }
 STATUS = "-o /dev/null -w '%{http_code}\\n'"
 # A stream never ends. Its first line has the status, and a closed pipe ends curl.
@@ -39,20 +38,18 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def example(world: World, method: str, path: str, operation: dict[str, Any]) -> str:
+async def example(world: World, method: str, path: str, operation: dict[str, Any]) -> str:
     shown = path
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             shown = shown.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
-    target = TARGETS.get(f"{method.upper()} {path}", path).partition("?")[0]
-    kind = NAMES.get(path.split("/")[1], "")
-    for name in ("id", "deliveryId", "destinationId"):
-        target = target.replace(f"{{{name}}}", f"{{{kind}}}")
+    route = OPERATIONS[f"{method.upper()} {path}"]
+    target = await world.shelf.path(route, world.owner, fresh=True)
     command = curl(method, path, operation)
     assert f"$URL{shown}" in command
-    command = command.replace(f"$URL{shown}", f"$URL{world.filled(target)}", 1)
-    for identifier, name in IDS.items():
-        command = command.replace(identifier, world.ids[name])
+    command = command.replace(f"$URL{shown}", f"$URL{target}", 1)
+    for identifier, kind in IDS.items():
+        command = command.replace(identifier, await world.shelf.kept(world.owner, kind))
     streams = any(
         "text/event-stream" in answer.get("content", {})
         for answer in operation["responses"].values()
@@ -73,7 +70,7 @@ async def test_each_example_of_the_reference_runs(
             for name in ("api", "browser")
         )
         lines = [f"URL=http://{host}:{port} KEY={key} SESSION={session}"]
-        lines += [example(world, *operation) for operation in asked]
+        lines += [await example(world, *operation) for operation in asked]
         done = await trio.run_process(
             ["bash", "-c", "\n".join(lines)], capture_stdout=True, stderr=subprocess.DEVNULL
         )

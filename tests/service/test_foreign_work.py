@@ -16,9 +16,9 @@ from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from tests.service.credentials import Credential, open_credentials
 from tests.service.house import open_service
-from tests.service.owned import Shelf, fails_where_dead, open_owners
+from tests.service.owned import STATES, Shelf, fails_where_dead, kind_of, name_of, open_owners
 from tests.service.receiver import Receiver
-from tests.service.test_matrix import BODIES, NAMING, STATES, kind_of, name_of
+from tests.service.test_matrix import BODIES, NAMING
 
 # Statements that received an id, with the numbers of rows that they returned.
 Work = list[tuple[str, int]]

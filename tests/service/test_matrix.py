@@ -3,7 +3,6 @@
 A route that the matrix cannot call fails by name.
 """
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,13 +19,20 @@ from tests.api.house import Response, example_of, hold_to_document
 from tests.patience import HANGS_S
 from tests.service.credentials import Credential, open_credentials
 from tests.service.house import ServiceHouse, open_service
-from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
+from tests.service.owned import (
+    Named,
+    Owner,
+    Shelf,
+    fails_where_dead,
+    kind_of,
+    name_of,
+    open_owners,
+)
 from tests.service.receiver import Receiver
 
 AT_ONCE = 2  # fewer than the limit of simultaneous script tests
 EVENT = {"eventType": "of.nobody", "payload": {}}
 SOURCE = "function transform(event) { return event; }"
-Named = tuple[str, str]  # a route: its method and path
 Body = Callable[[Shelf, Owner], Awaitable[Any]]
 
 
@@ -86,13 +92,6 @@ BODIES: dict[Named, Body] = {
     ("PATCH", "/replay-jobs/{id}"): plain({"ratePerSecond": 7}),
     ("POST", "/schemas/{id}/activate"): plain({}),
 }
-# The state in which an action needs its object.
-STATES = {
-    ("POST", "/deliveries/{id}/retry"): "waiting deliveries",
-    ("POST", "/deliveries/{id}/cancel"): "waiting deliveries",
-    ("POST", "/schemas/{id}/deprecate"): "active schemas",
-    ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
-}
 QUERIES: dict[Named, Callable[[Credential], str]] = {
     ("GET", "/observability/throughput"): lambda who: (
         "" if who.place is None else f"?environment={who.place[1].name}"
@@ -108,15 +107,6 @@ FILTERS = {
     "customerAccountId": "account",
     "replayJobId": "replay-jobs",
 }  # fmt: skip
-
-
-def name_of(route: Route) -> Named:
-    return route.method, route.path
-
-
-def kind_of(route: Route) -> str | None:
-    before, brace, _ = route.path.partition("/{")
-    return before.removeprefix("/") if brace else None
 
 
 def expected(route: Route, who: Credential, owner: Owner | None) -> int:
@@ -187,13 +177,9 @@ class Matrix:
     async def request(
         self, route: Route, who: Credential, owner: Owner | None, *, fresh: bool
     ) -> tuple[str, Any]:
-        path, kind = route.path, kind_of(route)
-        if kind is not None:
-            assert owner is not None
-            make = self.shelf.makers[STATES.get(name_of(route), kind)]
-            changes = route.method != "GET" and fresh
-            thing = await make(owner) if changes else await self.shelf.kept(owner, kind)
-            path = re.sub(r"{\w+}", thing, path)
+        path = route.path
+        if owner is not None:
+            path = await self.shelf.path(route, owner, fresh=fresh)
         if name_of(route) in QUERIES:
             path += QUERIES[name_of(route)](who)
         body: Any = None
@@ -224,7 +210,7 @@ def unknown_routes(shelf: Shelf) -> list[str]:
     for route in ROUTES:
         kind = kind_of(route)
         if kind is not None and kind not in shelf.makers:
-            unknown.append(f"{route.method} {route.path}: how is such a thing made?")
+            unknown.append(f"{route.method} {route.path}: add a maker of {kind} to `Shelf`")
         if names_something(route) and name_of(route) not in {*NAMING, *BODIES}:
             unknown.append(f"{route.method} {route.path}: what does its body name?")
         if route.embed is Embed.OWN and route.scopes == MANAGE and route.ability is None:

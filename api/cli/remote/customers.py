@@ -4,11 +4,9 @@ from typing import Any
 
 import click
 
-from api.cli.remote.made.customers import PLAIN
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.workspace import permissions_of
-from api.cli.suggestions import CommandGroup
 
 _COUNT = click.IntRange(min=0)
 
@@ -16,13 +14,10 @@ _COUNT = click.IntRange(min=0)
 @click.group(
     "customers",
     help="End-customers: their quotas, and the numbers of their objects.",
-    cls=CommandGroup,
+    cls=PlainGroup,
 )
 def command() -> None:
     """Group the commands on customers."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("set")

@@ -6,10 +6,9 @@ import click
 
 from api.cli.remote.made.deliveries import PLAIN
 from api.cli.remote.parameters import since_until
-from api.cli.remote.plain import add_plain, columns_of
+from api.cli.remote.plain import PlainGroup, columns_of
 from api.cli.remote.replay import until_finished, wait_option
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -19,12 +18,9 @@ LAST = 10  # like tail(1)
 EVERY_S = 2.0
 
 
-@click.group("deliveries", help="Show, retry and cancel deliveries of events.", cls=CommandGroup)
+@click.group("deliveries", help="Show, retry and cancel deliveries of events.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on deliveries."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("tail")

@@ -24,10 +24,9 @@ from api.cli.remote.made.words import (
 )
 from api.cli.remote.overview import COLUMNS, EVERY_S, SORTS, Overview, Sort
 from api.cli.remote.parameters import JSON, JSON_HELP, paged
-from api.cli.remote.plain import add_plain, columns_of
+from api.cli.remote.plain import PlainGroup, columns_of
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import TableColumn
-from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -51,7 +50,7 @@ the_id = click.argument("destination_id", metavar="ID")
 @click.group(
     "destinations",
     help="Create, change and test receivers, and show their health.",
-    cls=CommandGroup,
+    cls=PlainGroup,
 )
 def command() -> None:
     """Group the commands on destinations."""
@@ -107,9 +106,6 @@ def list_(
                 limit,
                 cursor,
             )
-
-
-add_plain(command, [plain for plain in PLAIN if plain.name != "list"])
 
 
 @command.command("create")

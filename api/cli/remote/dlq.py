@@ -5,23 +5,18 @@ from typing import Any
 import click
 
 from api.cli.errors import NotFoundTrouble
-from api.cli.remote.made.dlq import PLAIN
 from api.cli.remote.made.words import ERROR_CATEGORY
 from api.cli.remote.output import note
 from api.cli.remote.parameters import since_until
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 MOST = 10_000  # dead letters in one request
 
 
-@click.group("dlq", help="List, retry and discard dead letters.", cls=CommandGroup)
+@click.group("dlq", help="List, retry and discard dead letters.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on the dead-letter queue."""
-
-
-add_plain(command, PLAIN)
 
 
 def _filters(decorated: Any) -> Any:

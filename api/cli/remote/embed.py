@@ -2,18 +2,13 @@
 
 import click
 
-from api.cli.remote.made.embed import PLAIN
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 
-@click.group("embed", help="Sessions for end-customers' browsers.", cls=CommandGroup)
+@click.group("embed", help="Sessions for end-customers' browsers.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on embed sessions."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("session")

@@ -5,19 +5,14 @@ from typing import Any
 import click
 
 from api.cli.remote.batches import MOST_EVENTS, send_lines
-from api.cli.remote.made.events import PLAIN
 from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP, RAW_JSON
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 
-@click.group("events", help="Send events, and look up accepted events.", cls=CommandGroup)
+@click.group("events", help="Send events, and look up accepted events.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on events."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("send")

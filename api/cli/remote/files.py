@@ -9,11 +9,9 @@ from typing import IO, Any
 import click
 
 from api.cli.errors import SettingsTrouble
-from api.cli.remote.made.files import PLAIN
 from api.cli.remote.parameters import JSON
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 # Types of compressed files, for which `mimetypes` returns the type of the content.
 _COMPRESSED = {
@@ -23,14 +21,9 @@ _COMPRESSED = {
 }
 
 
-@click.group(
-    "files", help="Upload, list and download files, also those of events.", cls=CommandGroup
-)
+@click.group("files", help="Upload, list and download files, also those of events.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on files."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("upload")

@@ -1,6 +1,7 @@
 """The plain commands: each calls one method of the client and prints the answer."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
@@ -38,17 +39,13 @@ class Plain(NamedTuple):
     confirm: str = ""
 
 
-def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
-    """Add the plain commands of a group to its handwritten commands."""
-    for plain in commands:
-        group.command(plain.name, help=plain.help)(_command(plain))
+class PlainGroup(CommandGroup):
+    """A group with its plain commands. A handwritten command replaces the plain one of its name."""
 
-
-def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
-    """Return a group with plain commands only."""
-    group = CommandGroup(name, help=about)
-    add_plain(group, commands)
-    return group
+    def __init__(self, name: str, **given: Any) -> None:
+        super().__init__(name, **given)
+        for plain in import_module(f".made.{name}", __package__).PLAIN:
+            self.command(plain.name, help=plain.help)(_command(plain))
 
 
 def columns_of(commands: Sequence[Plain], name: str) -> tuple[TableColumn, ...]:

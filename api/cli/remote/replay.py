@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli.errors import FAILED
-from api.cli.remote.made.replay import PLAIN
 from api.cli.remote.output import note
 from api.cli.remote.parameters import since_until
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -92,13 +90,10 @@ wait_option = click.option(
 
 
 @click.group(
-    "replay", help="Send past deliveries again, as a job beside live traffic.", cls=CommandGroup
+    "replay", help="Send past deliveries again, as a job beside live traffic.", cls=PlainGroup
 )
 def command() -> None:
     """Group the commands on replay jobs."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("start")

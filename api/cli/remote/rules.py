@@ -5,21 +5,16 @@ from typing import Any
 import click
 
 from api.cli.remote.drafts import rule_body, rule_options
-from api.cli.remote.made.rules import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 the_id = click.argument("rule_id", metavar="ID")
 
 
-@click.group("rules", help="Create, change and try routing rules.", cls=CommandGroup)
+@click.group("rules", help="Create, change and try routing rules.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on rules."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("create")

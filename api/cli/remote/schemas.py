@@ -4,19 +4,14 @@ from typing import Any
 
 import click
 
-from api.cli.remote.made.schemas import PLAIN
 from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 
-@click.group("schemas", help="Event schemas (JSON Schema 2020-12), in versions.", cls=CommandGroup)
+@click.group("schemas", help="Event schemas (JSON Schema 2020-12), in versions.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on schemas."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("create")

@@ -6,12 +6,10 @@ import click
 
 from api.cli.errors import FAILED
 from api.cli.remote.configuration import config_options, given_config, typed
-from api.cli.remote.made.templates import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import TableColumn
-from api.cli.suggestions import CommandGroup
 
 FIELDS = (
     TableColumn("FIELD", "name"),
@@ -24,12 +22,9 @@ FIELDS = (
 the_id = click.argument("template_id", metavar="ID")
 
 
-@click.group("templates", help="Show and try the templates for destinations.", cls=CommandGroup)
+@click.group("templates", help="Show and try the templates for destinations.", cls=PlainGroup)
 def command() -> None:
     """Group the commands on templates."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("show")

@@ -7,11 +7,9 @@ from typing import Any
 import click
 
 from api.cli.printing import say_whole
-from api.cli.remote.made.transforms import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 SCRIPT_FAILED = 1  # the exit code of a run whose script failed
 the_id = click.argument("script_id", metavar="ID")
@@ -20,13 +18,10 @@ the_id = click.argument("script_id", metavar="ID")
 @click.group(
     "transforms",
     help="Transform scripts (JavaScript), which change the requests of destinations.",
-    cls=CommandGroup,
+    cls=PlainGroup,
 )
 def command() -> None:
     """Group the commands on transform scripts."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("get")

@@ -6,23 +6,18 @@ from typing import Any
 import click
 
 from api.cli.remote.drafts import data_option, put
-from api.cli.remote.made.workspace import PLAIN
 from api.cli.remote.parameters import PAIR
-from api.cli.remote.plain import add_plain
+from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
-from api.cli.suggestions import CommandGroup
 
 
 @click.group(
     "workspace",
     help="The key's workspace: customers' portals and permissions.",
-    cls=CommandGroup,
+    cls=PlainGroup,
 )
 def command() -> None:
     """Group the commands on the workspace."""
-
-
-add_plain(command, PLAIN)
 
 
 @command.command("set")

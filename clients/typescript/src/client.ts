@@ -1,22 +1,7 @@
 /** The client: a key, an address and the resources. */
 
-import { EventsResource, FilesResource, ObservabilityResource, ReplayJobsResource } from "./events.js";
+import { Groups } from "./groups.js";
 import { Producer, type ProducerOptions } from "./producer.js";
-import {
-  ApiKeysResource,
-  AuditLogsResource,
-  CustomersResource,
-  DeliveriesResource,
-  DestinationsResource,
-  DlqResource,
-  EmbedSessionsResource,
-  NodesResource,
-  RoutingRulesResource,
-  SchemasResource,
-  TemplatesResource,
-  TransformScriptsResource,
-  WorkspaceResource,
-} from "./resources.js";
 import { RETRY_POLICY, type RetryPolicy } from "./retry.js";
 import type { AuthContext, Environment, Throughput } from "./shapes.js";
 import { type CallOptions, Transport } from "./transport.js";
@@ -38,24 +23,7 @@ export interface ClientOptions {
 }
 
 /** The client of one Angarium service, with one key. Use one client for the whole program. */
-export class Angarium {
-  readonly events: EventsResource;
-  readonly files: FilesResource;
-  readonly destinations: DestinationsResource;
-  readonly routingRules: RoutingRulesResource;
-  readonly deliveries: DeliveriesResource;
-  readonly dlq: DlqResource;
-  readonly templates: TemplatesResource;
-  readonly schemas: SchemasResource;
-  readonly transformScripts: TransformScriptsResource;
-  readonly replayJobs: ReplayJobsResource;
-  readonly auditLogs: AuditLogsResource;
-  readonly nodes: NodesResource;
-  readonly apiKeys: ApiKeysResource;
-  readonly embedSessions: EmbedSessionsResource;
-  readonly customers: CustomersResource;
-  readonly observability: ObservabilityResource;
-  readonly workspace: WorkspaceResource;
+export class Angarium extends Groups {
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -67,24 +35,8 @@ export class Angarium {
       retry: { ...RETRY_POLICY, ...options.retry },
       fetch: options.fetch ?? ((input, init) => fetch(input, init)), // a browser's must not be a method call
     });
+    super(transport);
     this.#transport = transport;
-    this.events = new EventsResource(transport);
-    this.files = new FilesResource(transport);
-    this.destinations = new DestinationsResource(transport);
-    this.routingRules = new RoutingRulesResource(transport);
-    this.deliveries = new DeliveriesResource(transport);
-    this.dlq = new DlqResource(transport);
-    this.templates = new TemplatesResource(transport);
-    this.schemas = new SchemasResource(transport);
-    this.transformScripts = new TransformScriptsResource(transport);
-    this.replayJobs = new ReplayJobsResource(transport);
-    this.auditLogs = new AuditLogsResource(transport);
-    this.nodes = new NodesResource(transport);
-    this.apiKeys = new ApiKeysResource(transport);
-    this.embedSessions = new EmbedSessionsResource(transport);
-    this.customers = new CustomersResource(transport);
-    this.observability = new ObservabilityResource(transport);
-    this.workspace = new WorkspaceResource(transport);
   }
 
   /** Return the key's workspace, environment and scope. */

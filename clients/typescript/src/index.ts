@@ -10,7 +10,7 @@ export {
   UnexpectedAnswerError,
   VerificationError,
 } from "./errors.js";
-export type { StreamQuery, UploadOptions } from "./events.js";
+export type { StreamQuery, UploadOptions } from "./handwritten.js";
 export { Producer, type ProducerOptions, type Report, type Sent } from "./producer.js";
 export { sign, verify, type HeadersLike, type VerifyOptions } from "./receiver.js";
 export type { CallOptions, Page } from "./resource.js";

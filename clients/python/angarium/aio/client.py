@@ -7,23 +7,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from angarium.aio.destinations import AsyncDestinations
-from angarium.aio.events import AsyncEvents
-from angarium.aio.files import AsyncFiles
-from angarium.aio.made.api_keys import AsyncApiKeys
-from angarium.aio.made.audit_logs import AsyncAuditLogs
-from angarium.aio.made.customers import AsyncCustomers
-from angarium.aio.made.deliveries import AsyncDeliveries
-from angarium.aio.made.dlq import AsyncDlq
-from angarium.aio.made.embed_sessions import AsyncEmbedSessions
-from angarium.aio.made.nodes import AsyncNodes
-from angarium.aio.made.routing_rules import AsyncRoutingRules
-from angarium.aio.made.schemas import AsyncSchemas
-from angarium.aio.made.templates import AsyncTemplates
-from angarium.aio.made.transform_scripts import AsyncTransformScripts
-from angarium.aio.made.workspace import AsyncWorkspaceMethods
-from angarium.aio.observability import AsyncObservability
-from angarium.aio.replays import AsyncReplayJobs
+from angarium.aio.made.groups import AsyncGroups
 from angarium.calls import Call
 from angarium.connections import async_transport
 from angarium.errors import ConnectionFailedError
@@ -35,7 +19,7 @@ from angarium.shapes import AuthContext, Environment, Throughput
 Answer = TypeVar("Answer")
 
 
-class AsyncClient:
+class AsyncClient(AsyncGroups):
     """The client of one Angarium service, with one key. Share it between tasks.
 
     `environment` is for MCP keys only, and is sent with every call. `timeout_s` is the limit of each
@@ -53,27 +37,11 @@ class AsyncClient:
         trust_env: bool = True,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        super().__init__(self.send, self.read)
         options = client_options(base_url, api_key, environment, timeout_s, trust_env)
         made = transport or async_transport(proxied=trust_env and bool(getproxies()))
         self._http = httpx.AsyncClient(transport=made, **options)
         self._policy = retry or RetryPolicy()
-        self.events = AsyncEvents(self.send)
-        self.files = AsyncFiles(self.send, self.read)
-        self.destinations = AsyncDestinations(self.send)
-        self.routing_rules = AsyncRoutingRules(self.send)
-        self.deliveries = AsyncDeliveries(self.send)
-        self.dlq = AsyncDlq(self.send)
-        self.templates = AsyncTemplates(self.send)
-        self.schemas = AsyncSchemas(self.send)
-        self.transform_scripts = AsyncTransformScripts(self.send)
-        self.replay_jobs = AsyncReplayJobs(self.send)
-        self.audit_logs = AsyncAuditLogs(self.send)
-        self.nodes = AsyncNodes(self.send)
-        self.api_keys = AsyncApiKeys(self.send)
-        self.embed_sessions = AsyncEmbedSessions(self.send)
-        self.customers = AsyncCustomers(self.send)
-        self.observability = AsyncObservability(self.send, self.read)
-        self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:
         """Return the key's workspace, environment and scope."""

@@ -3,10 +3,8 @@
 import json
 import uuid
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from angarium.aio.made.files import AsyncFiles as Made
-from angarium.aio.resource import AsyncSend
 from angarium.calls import Call, at, body_of, query_of
 from angarium.shapes import FileReceipt, JsonObject
 from angarium.uploads import FileContent, Upload
@@ -14,19 +12,8 @@ from angarium.uploads import FileContent, Upload
 OCTETS = "application/octet-stream"
 
 
-class AsyncRead(Protocol):
-    """The function that performs a call whose answer is bytes."""
-
-    def __call__(self, path: str) -> AsyncIterator[bytes]:
-        """Yield the answer in pieces. Raises AngariumError."""
-
-
 class AsyncFiles(Made):
     """The methods that upload files, look them up and read them."""
-
-    def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
-        super().__init__(send)
-        self._read = read
 
     async def create(
         self,

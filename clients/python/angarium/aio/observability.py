@@ -5,19 +5,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlencode
 
-from angarium.aio.files import AsyncRead
 from angarium.aio.made.observability import AsyncObservability as Made
-from angarium.aio.resource import AsyncSend
 from angarium.calls import query_of
 from angarium.shapes import JsonObject
 
 
 class AsyncObservability(Made):
     """The analytics and counts of an environment, and the live stream of its deliveries."""
-
-    def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
-        super().__init__(send)
-        self._read = read
 
     async def stream(
         self,

@@ -1,4 +1,4 @@
-"""The base of all resources: the function that sends a call, and the walk through a list's pages."""
+"""The base of all resources: the functions that perform calls, and the walk through a list's pages."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -16,11 +16,19 @@ class AsyncSend(Protocol):
         """Return the answer. Raises AngariumError."""
 
 
+class AsyncRead(Protocol):
+    """The function that performs a call whose answer is bytes."""
+
+    def __call__(self, path: str) -> AsyncIterator[bytes]:
+        """Yield the answer in pieces. Raises AngariumError."""
+
+
 class AsyncResource:
     """A group of methods."""
 
-    def __init__(self, send: AsyncSend) -> None:
+    def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
         self._send = send
+        self._read = read
 
 
 async def follow_pages(send: AsyncSend, path: str, given: Mapping[str, Any]) -> AsyncIterator[Any]:

@@ -15,28 +15,12 @@ from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refuse
 from angarium.pauses import sleep
 from angarium.retry import RetryPolicy
 from angarium.shapes import AuthContext, Environment, Throughput
-from angarium.sync.destinations import Destinations
-from angarium.sync.events import Events
-from angarium.sync.files import Files
-from angarium.sync.made.api_keys import ApiKeys
-from angarium.sync.made.audit_logs import AuditLogs
-from angarium.sync.made.customers import Customers
-from angarium.sync.made.deliveries import Deliveries
-from angarium.sync.made.dlq import Dlq
-from angarium.sync.made.embed_sessions import EmbedSessions
-from angarium.sync.made.nodes import Nodes
-from angarium.sync.made.routing_rules import RoutingRules
-from angarium.sync.made.schemas import Schemas
-from angarium.sync.made.templates import Templates
-from angarium.sync.made.transform_scripts import TransformScripts
-from angarium.sync.made.workspace import WorkspaceMethods
-from angarium.sync.observability import Observability
-from angarium.sync.replays import ReplayJobs
+from angarium.sync.made.groups import Groups
 
 Answer = TypeVar("Answer")
 
 
-class Client:
+class Client(Groups):
     """The client of one Angarium service, with one key. Safe to share between threads.
 
     `environment` is for MCP keys only, and is sent with every call. `timeout_s` is the limit of each
@@ -54,27 +38,11 @@ class Client:
         trust_env: bool = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        super().__init__(self.send, self.read)
         options = client_options(base_url, api_key, environment, timeout_s, trust_env)
         made = transport or sync_transport(proxied=trust_env and bool(getproxies()))
         self._http = httpx.Client(transport=made, **options)
         self._policy = retry or RetryPolicy()
-        self.events = Events(self.send)
-        self.files = Files(self.send, self.read)
-        self.destinations = Destinations(self.send)
-        self.routing_rules = RoutingRules(self.send)
-        self.deliveries = Deliveries(self.send)
-        self.dlq = Dlq(self.send)
-        self.templates = Templates(self.send)
-        self.schemas = Schemas(self.send)
-        self.transform_scripts = TransformScripts(self.send)
-        self.replay_jobs = ReplayJobs(self.send)
-        self.audit_logs = AuditLogs(self.send)
-        self.nodes = Nodes(self.send)
-        self.api_keys = ApiKeys(self.send)
-        self.embed_sessions = EmbedSessions(self.send)
-        self.customers = Customers(self.send)
-        self.observability = Observability(self.send, self.read)
-        self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:
         """Return the key's workspace, environment and scope."""

@@ -4,30 +4,17 @@
 import json
 import uuid
 from collections.abc import Iterator
-from typing import Protocol
 
 from angarium.calls import Call, at, body_of, query_of
 from angarium.shapes import FileReceipt, JsonObject
 from angarium.sync.made.files import Files as Made
-from angarium.sync.resource import Send
 from angarium.uploads import FileContent, Upload
 
 OCTETS = "application/octet-stream"
 
 
-class Read(Protocol):
-    """The function that performs a call whose answer is bytes."""
-
-    def __call__(self, path: str) -> Iterator[bytes]:
-        """Yield the answer in pieces. Raises AngariumError."""
-
-
 class Files(Made):
     """The methods that upload files, look them up and read them."""
-
-    def __init__(self, send: Send, read: Read) -> None:
-        super().__init__(send)
-        self._read = read
 
     def create(
         self,

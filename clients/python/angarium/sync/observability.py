@@ -8,17 +8,11 @@ from urllib.parse import urlencode
 
 from angarium.calls import query_of
 from angarium.shapes import JsonObject
-from angarium.sync.files import Read
 from angarium.sync.made.observability import Observability as Made
-from angarium.sync.resource import Send
 
 
 class Observability(Made):
     """The analytics and counts of an environment, and the live stream of its deliveries."""
-
-    def __init__(self, send: Send, read: Read) -> None:
-        super().__init__(send)
-        self._read = read
 
     def stream(
         self,

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The base of all resources: the function that sends a call, and the walk through a list's pages."""
+"""The base of all resources: the functions that perform calls, and the walk through a list's pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -17,11 +17,19 @@ class Send(Protocol):
         """Return the answer. Raises AngariumError."""
 
 
+class Read(Protocol):
+    """The function that performs a call whose answer is bytes."""
+
+    def __call__(self, path: str) -> Iterator[bytes]:
+        """Yield the answer in pieces. Raises AngariumError."""
+
+
 class Resource:
     """A group of methods."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, read: Read) -> None:
         self._send = send
+        self._read = read
 
 
 def follow_pages(send: Send, path: str, given: Mapping[str, Any]) -> Iterator[Any]:

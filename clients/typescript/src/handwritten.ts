@@ -1,4 +1,4 @@
-/** The handwritten methods on events, files, streams and replays. */
+/** All resources: those with handwritten methods (events, files, streams and replays), and the generated ones. */
 
 import { readEvents } from "./event_stream.js";
 import type { CallOptions } from "./resource.js";
@@ -9,6 +9,9 @@ import {
   ReplayJobsResource as MadeReplayJobs,
 } from "./resources.js";
 import type { BatchResult, Environment, EventInput, FileReceipt, IngestResult, ReplayProgress } from "./shapes.js";
+
+// A class of this module takes the place of the generated class of its name.
+export * from "./resources.js";
 
 const FINISHED = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 const LOOK_EVERY_MS = 1_000;
