@@ -195,7 +195,7 @@ class Route:
 
 
 def rule_of(path: str) -> str:
-    """Return the rule of a path. Its variable `eventType` can hold slashes."""
+    """Return a path as a rule of the router. The value of `{eventType}` can contain slashes."""
     typed = path.replace("{eventType}", "<type:eventType>")
     return typed.replace("{", "<").replace("}", ">")
 

@@ -86,7 +86,7 @@ class WebFiles:
         return path.read_text().replace("{assets}", f"{assets.decode()}{self.digest}").encode()
 
     def asset(self, name: bytes, fields: Fields) -> Answer | None:
-        """Return the answer with an asset, `digest/name`, None without the asset."""
+        """Return the answer with the asset `name` (`digest/name`), or None if there is no such asset."""
         asset = self._assets.get(name)
         return None if asset is None else _sent(asset, fields, KEPT)
 

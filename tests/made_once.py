@@ -47,8 +47,8 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # After an unnamed query, asyncpg prepares its unnamed statement again. Here no query ran, so it must
-    # not.
+    # After the types' query, asyncpg prepares the caller's unnamed statement again. If the types were
+    # known, no query replaced that statement, and asyncpg must not prepare it again.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

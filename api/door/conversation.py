@@ -142,8 +142,9 @@ class Conversation:
         self._send = send
 
     async def hold(self, outgoing: Outgoing) -> bool:
-        """Send the request and pass the answer on; return True if the whole request was sent. Raises
-        NotBegunError or AwayError. After any other error the outcome is unknown."""
+        """Send the request and pass the answer on; return True if the whole request was sent. After
+        NotBegunError and AwayError the worker has done nothing. After any other error the outcome is
+        unknown."""
         link = self.link
         if outgoing.rest is not None:
             await _hand_over(link, outgoing.data)

@@ -1,5 +1,5 @@
-"""The examples of the document, generated from its schemas. A field has its value in `api.openapi.words`,
-otherwise any allowed value."""
+"""The examples of the document, generated from its schemas. The example of a field is its value in
+`api.openapi.words`; without one, it is any allowed value."""
 
 from typing import Any
 

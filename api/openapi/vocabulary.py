@@ -66,7 +66,7 @@ def shared() -> dict[str, Any]:
 
 
 def sharing(node: Any) -> Any:
-    """Return a part of the document in which references replace the shared enumerations."""
+    """Return this part of the document, with references instead of the shared enumerations."""
     if isinstance(node, list):
         return [sharing(inner) for inner in node]
     if not isinstance(node, dict):

@@ -1,4 +1,5 @@
-"""Views of replay jobs: the part of a job that callers write, the progress, and the announcement."""
+"""Views of replay jobs: the part of a job that callers write, the progress, and the payload of
+Angarium's own event at a job's end."""
 
 import math
 from typing import Annotated, Any

@@ -131,7 +131,7 @@ class Bridge:
         return connection
 
     async def connect(self) -> None:
-        """Connect the connections of `connection()`. Raises StoreError."""
+        """Connect all connections that `connection()` has made. Raises StoreError."""
         for connection in self._dedicated:
             await connection.ensure()
 

@@ -59,7 +59,7 @@ def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
 
 
 class Times:
-    """A trap that returns true `times` times, at one method of the machine (`step`)."""
+    """A trap. `step` names a method of the machine; its first `times` calls fail."""
 
     def __init__(self, step: str, times: int) -> None:
         self.step = step

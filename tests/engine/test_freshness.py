@@ -8,7 +8,7 @@ from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:
-    """A configuration whose `confirmed_at` a test sets, in place of `storage.audit.changes`."""
+    """A configuration. A test sets its `confirmed_at`, which `storage.audit.changes` sets in a server."""
 
     def __init__(self) -> None:
         self.confirmed_at: float | None = None

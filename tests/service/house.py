@@ -131,8 +131,8 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # A reload whose read began before a test creates a key directly in the database would
-                    # remove this key from the models. So wait until the first reload has ended.
+                    # A test can create a key directly in the database. A reload that read the keys before
+                    # that would remove this key from the models. So wait for the first reload's end.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

@@ -1,4 +1,5 @@
-"""No step of the loop runs many lines when a request without a body changes the largest object."""
+"""When a request without a body changes the largest object, no step of the event loop runs many lines of
+code."""
 
 from collections.abc import Callable
 from typing import Any

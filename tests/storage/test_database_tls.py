@@ -74,7 +74,7 @@ async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple
         nursery.cancel_scope.cancel()
 
 
-# (the URL's query, the environment, the result with a server that offers TLS, and without)
+# (the URL's query, environment variables, the result with a server that offers TLS, and without)
 REFUSED = StoreAwayError
 CASES: list[tuple[str, dict[str, str], object, object]] = [
     ("", {}, True, False),

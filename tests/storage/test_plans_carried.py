@@ -1,4 +1,5 @@
-"""Statements on scripts and files, planned on empty tables: none reads all rows."""
+"""Statements on scripts and files: a query plan that PostgreSQL made while the table was empty does not
+read all rows later."""
 
 from typing import Any
 
