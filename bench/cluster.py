@@ -331,8 +331,7 @@ class Cluster:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the results. Exit code 1: without relays, throughput grows less than linearly with the
-    nodes."""
+    """Print the results. Exit code 1 if the runs without relays do not grow linearly with the nodes."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
     parser.add_argument("--from", dest="files", type=Path, nargs="+", help="results with profiles")
     parser.add_argument("--keep", action="store_true", help=f"keep their stages in {FILE.name}")

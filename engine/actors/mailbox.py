@@ -229,8 +229,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Return how many messages the answer counts as. An answer is never split, because the state
-    machine's cursor can only move past all deliveries of the answer."""
+    """Pass the whole answer to the state machine, whose cursor can only move past all of its deliveries.
+    Return as how many messages of the turn it counts."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -114,7 +114,8 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The ids that a chunk wrote. None if the leg was at another step than the chunk's."""
+    """The ids that a chunk wrote. None if another chunk of its leg (the job's part for one destination)
+    was written since the leg was read."""
 
     ids: list[str] | None
 

@@ -1,6 +1,6 @@
 """The preview of an event: the rules that name its type, the result of each, and the destinations.
 
-It changes nothing. Nothing here awaits: the caller runs a preview in slices.
+It changes nothing. Nothing here awaits: the caller's pauses divide a long preview into slices.
 """
 
 from collections.abc import Callable, Iterable, Iterator

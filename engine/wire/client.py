@@ -34,7 +34,7 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in all.
+# A queue takes 1.4 KB with the prepared hashes of its signer, so all take 94 MB.
 QUEUES_KEPT = 65_536
 # queues that one call of `_make_room` examines; examining all would take long
 QUEUES_EXAMINED = 16

@@ -133,8 +133,8 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `lost` has no entry for a claim whose key no event holds now. Return the events of such claims
-        # in `unheld`.
+        # `lost` names the holders of keys. A claim that is not in it has a key that no event holds now:
+        # return its event in `unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

@@ -283,7 +283,7 @@ async def test_newcomers_and_strangers_rest_after_each_turn(
 async def test_a_class_does_not_rest_for_long_after_a_long_turn(
     mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
-    """The process stands still for 10 s while it serves a stranger."""
+    """The long turn: the process stands still for 10 s while it serves a connection of class STRANGER."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     ours, theirs = pair()

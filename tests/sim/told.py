@@ -10,7 +10,7 @@ LATE = 60.0  # by then every process knows the first configuration
 
 
 def events(telling: Telling, *marks: str) -> list[str]:
-    """Post events one after another; return their deliveries to d1."""
+    """Post events one after another. Return the deliveries that d1 gets of them."""
     for place, mark in enumerate(marks):
         telling.post(LATE + place, mark)
     return [telling.delivery(mark) for mark in marks]

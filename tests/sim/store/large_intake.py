@@ -24,7 +24,8 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Add a part to a transaction; return its `Ready.lost`. `base`: the seq of its first delivery."""
+    """Add a part of a large group to a transaction; return its `Ready.lost`. `base`: the seq of its first
+    delivery."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
