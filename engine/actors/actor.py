@@ -167,7 +167,7 @@ class DestinationActor:
             return False
         if context.attempts.allowance(self) < TURN_SENDS:  # other actors need places, or may soon
             return False
-        self.last_active = self._context.now_of(self)
+        self.last_active = context.now_of(self)
         self._mailbox.current = deliveries[0]
         machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
@@ -193,7 +193,7 @@ class DestinationActor:
         """Pass a bounded number of messages to the machine, and perform its commands."""
         self._queued = False
         context = self._context
-        now = self._context.now_of(self)
+        now = context.now_of(self)
         machine = self.machine or self._succeed(now)
         if machine is None:
             return
