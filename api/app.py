@@ -32,6 +32,9 @@ SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, an
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about as long as a database takes to restart
+# Fields of which a head may have one: the judgement would see only the last. The door refuses these two
+# and others (`api.door.framing.SINGLE`).
+SINGLE = (b"authorization", b"x-environment")
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 
@@ -124,8 +127,9 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
     method = scope["method"].encode()  # as it came: `get` is not the same method as GET
     path = quote(scope["path"], safe="/*").encode()
     fields = list(scope["headers"])
-    if sum(name == b"authorization" for name, _ in fields) > 1:
-        raise Refusal("invalid_request", "more than one Authorization header")
+    for single in SINGLE:
+        if sum(name == single for name, _ in fields) > 1:
+            raise Refusal("invalid_request", f"more than one {single.decode().title()} header")
     judged = heads.judge(
         method, path, scope["query_string"], fields, request.content_length, request_id
     )

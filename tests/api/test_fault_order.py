@@ -1,6 +1,6 @@
 """Requests with two faults: every way into the service reports the fault that the document puts first."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 import trio
 from msgspec import Struct
 
+from api.app import SINGLE
 from api.door.asgi import scope_of
 from api.door.framing import parse_head
 from engine.core.vocabulary import Scope
@@ -116,10 +117,13 @@ async def _by_http2_at_once(house: House, asked: Asked) -> Response:
     return await client.response(number)
 
 
-async def _by_quart(house: House, asked: Asked) -> Response:
-    """Call the application as another ASGI server does, without the door."""
+async def _by_quart(
+    house: House, asked: Asked, more: Sequence[tuple[bytes, bytes]] = ()
+) -> Response:
+    """Call the application as another ASGI server does, without the door. `more`: further fields."""
     scope = scope_of(parse_head(asked.head()), "unused", ("127.0.0.1", 1), ("127.0.0.1", 2), False)
     del scope["state"]
+    scope["headers"] = [*scope["headers"], *more]
     arriving = [{"type": "http.request", "body": asked.body, "more_body": False}]
     found = Response(0, {}, b"")
 
@@ -162,3 +166,17 @@ async def test_every_lane_reports_the_same_fault_of_two(
         told = {(answer.status, answer.body) for answer in answers}
         assert len(told) == 1, (first.__name__, second.__name__, told)
         assert answers[0].status == status, (first.__name__, second.__name__, told)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+async def test_a_field_that_decides_access_is_refused_if_it_is_repeated(
+    house: House, tenant: Tenant, name: bytes
+) -> None:
+    key = await house.key(tenant, Scope.MANAGE)
+    fields = {"authorization": f"Bearer {key}", "x-environment": "DEVELOPMENT"}
+    asked = Asked("/destinations", fields, "GET", 0)
+    assert (await _by_quart(house, asked)).status == 200
+    repeated = (name, fields[name.decode()].encode())
+    answer = await _by_quart(house, asked, [repeated])
+    assert answer.status == 400
+    assert f"more than one {name.decode().title()} header".encode() in answer.body
