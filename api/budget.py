@@ -22,9 +22,9 @@ class BodyBudget:
     def __init__(self, total: int, per_workspace: int) -> None:
         self._total = total
         self._per_workspace = per_workspace
-        self.streams = Streams(self, _places(total), _places(per_workspace))
         self._drawn_by: dict[str, int] = {}
         self.drawn = 0
+        self.streams = Streams(self, _places(total), _places(per_workspace))
 
     def has_room(self, workspace: str, size: int) -> bool:
         return (

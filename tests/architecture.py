@@ -3,7 +3,7 @@ a cycle. Print the cycles of api, which has no layers."""
 
 import ast
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from pathlib import Path
 
@@ -53,6 +53,84 @@ def within(name: str, *packages: str) -> bool:
 
 def files_of(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def methods_of(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from (each for each in node.body if isinstance(each, Function))
+
+
+def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield each single target with its value. A target of a tuple has its part of the value."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield from zip(target.elts, node.value.elts, strict=False)
+            else:
+                yield target, node.value
+
+
+def methods_and_functions(trees: Iterable[ast.Module]) -> tuple[set[str], set[str]]:
+    """Return the names of all methods except properties, and of all functions of modules."""
+    methods, functions = set[str](), set[str]()
+    for tree in trees:
+        methods |= {
+            each.name
+            for each in methods_of(tree)
+            if not any("property" in ast.unparse(name) for name in each.decorator_list)
+        }
+        functions |= {each.name for each in tree.body if isinstance(each, Function)}
+    return methods, functions
+
+
+def late_callbacks(tree: ast.Module, methods: Set[str], functions: Set[str]) -> Iterator[str]:
+    """Yield each attribute of another object that gets a method or a function, or that gets `self` in a
+    constructor. Only its name shows that a value is a method."""
+    own = {*methods_of(tree)}
+    known = set[str]()
+    unfinished = set[ast.AST]()  # what constructors contain
+    fields = {
+        target.attr
+        for target, _ in assignments(tree)
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, Function) and node not in own:
+            known.add(node.name)
+        elif isinstance(node, Function) and node.name == "__init__":
+            unfinished.update(ast.walk(node))
+        elif isinstance(node, ast.arg) and "Callable" in ast.unparse(node.annotation or node):
+            known.add(node.arg)
+        elif isinstance(node, ast.ImportFrom):
+            known |= {each.asname or each.name for each in node.names if each.name in functions}
+
+    def calls(value: ast.expr | None) -> bool:
+        match value:
+            case ast.Lambda() | ast.Call(func=ast.Name(id="partial")):
+                return True
+            case ast.Name(id=name):
+                return name in known or (name == "self" and value in unfinished)
+            case ast.Attribute(value=holder, attr=name):
+                return name in methods and (ast.unparse(holder) != "self" or name not in fields)
+            case ast.IfExp(body=one, orelse=other):
+                return calls(one) or calls(other)
+            case ast.BoolOp(values=values):
+                return any(map(calls, values))
+        return False
+
+    for target, value in assignments(tree):
+        if (
+            isinstance(target, ast.Attribute)
+            and ast.unparse(target.value) not in ("self", "cls")
+            and (target.attr.lstrip("_").startswith("on_") or calls(value))
+        ):
+            yield ast.unparse(target)
 
 
 def graph(package: str) -> dict[str, set[str]]:

@@ -60,11 +60,11 @@ class _Conversation:
     def __init__(self, stream: trio.SocketStream, respond: Respond) -> None:
         self._stream = stream
         self._respond = respond
-        self._parser = httptools.HttpRequestParser(self)
         self._request = ReceivedRequest()
         self._chunks: list[bytes] = []
         self._size = 0
         self._whole: list[ReceivedRequest] = []
+        self._parser = httptools.HttpRequestParser(self)
 
     async def run(self) -> None:
         try:

@@ -71,15 +71,15 @@ class Server(ControlParts):
         worker: WorkerNode | None = None,
     ) -> None:
         super().__init__(settings, bridge, box, embedded, worker)
-        self.clock.tell(self._clock_stepped)
         self.stopping = False
         self.stop_asked = False
+        self.handed_over = False  # the part was handed over, because another machine must have it
         self._acceptors: set[trio.CancelScope] = set()  # of the tasks that accept links
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
         if worker is not None:
             self.door.inherit(worker.listeners, ())
-        self.standby = None if settings.peer_bind is None else Standby(self, box)
+        self.standby = None if settings.peer_bind is None else Standby(self, self.door, box)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
     @property
@@ -154,7 +154,7 @@ class Server(ControlParts):
         """All supervised tasks, in the order of their start."""
         return [
             child("loop watch", self.watch.run, restarts=ALWAYS),
-            child("clock", self.clock.run, restarts=ALWAYS),
+            child("clock", partial(self.clock.run, self._clock_stepped), restarts=ALWAYS),
             child("timers", self.timers.run),
             child("reactor", self.reactor.run),
             child("membership", self.membership.run),
@@ -189,9 +189,14 @@ class Server(ControlParts):
             child("agents", self._expect_agents, restart=Restart.TRANSIENT),
         ]
 
-    async def hand_over(self) -> None:
-        """Hand this server's part of the workspaces over. Events are accepted until the attempts have
-        ended, so requests wait only for the successor's start."""
+    async def hand_over(self, machine: str | None) -> None:
+        """Hand this server's part of the workspaces over to `machine`, unless the server is stopping.
+        Events are accepted until the attempts have ended, so requests wait only for the successor's
+        start."""
+        if self.stopping:
+            return
+        self.handed_over = True
+        log.info("part.handed_over", part=self.part.number, machine=machine)
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -290,7 +295,8 @@ class Server(ControlParts):
         if self.standby is not None:
             peers = partial(self._incoming, self.standby.accept)
             found.append(child("peers", peers, restart=Restart.TRANSIENT))
-            found.append(child("placement", self.standby.watch_placement, restarts=ALWAYS))
+            placement = partial(self.standby.watch_placement, self.hand_over)
+            found.append(child("placement", placement, restarts=ALWAYS))
         if self.links is not None:
             links = partial(self._incoming, partial(self.links.accept, self.door.adopt_link))
             found.append(child("links", links, restart=Restart.TRANSIENT))

@@ -1,9 +1,8 @@
 """The composition of deliveries."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-
-from msgspec import structs
 
 from api.composition.carrying import Carrying, Filing
 from api.composition.foundation import Foundation, WorkerNode
@@ -16,7 +15,6 @@ from engine.actors.waker import Waker
 from engine.core.destination import Destination
 from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
-from engine.nodes.liveness import NodeLoad
 from engine.nodes.parts import OwnPart
 from engine.outbound import OutboundSender
 from engine.outbound.authenticating import Authenticator
@@ -124,6 +122,7 @@ class DeliveryParts(Foundation):
             recorder=self.recorder,
             store=backlog,
             attempts=attempts,
+            memory=self.memory,
             forgettable=forgettable,
             gone=partial(self.background.spawn, self.disable_gone),
             make_machine=machine_class(),
@@ -132,10 +131,10 @@ class DeliveryParts(Foundation):
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)
         beside = bridge.connection(INTAKE, self.ownership.renew_intake)
+        owns = None if self.part.whole else own.has
         self.intake = Intakes(
-            self._intake(PostgresIntake(accept, self.ownership, box), forgettable),
-            self._intake(PostgresLargeIntake(beside, self.ownership, box), None),
-            owns=None if self.part.whole else own.has,
+            self._intake(PostgresIntake(accept, self.ownership, box), forgettable, owns),
+            self._intake(PostgresLargeIntake(beside, self.ownership, box), None, owns),
         )
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = ReplayRunner(
@@ -155,10 +154,9 @@ class DeliveryParts(Foundation):
     async def disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
         """Disable a destination whose receiver is gone; `Directory` explains the two flags."""
 
-    def load(self) -> NodeLoad:
-        return structs.replace(super().load(), waiting=self.directory.memory.deliveries)
-
-    def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:
+    def _intake(
+        self, store: IntakeStore, wake: Wake | None, owns: Callable[[int], bool] | None
+    ) -> Intake:
         return Intake(
             store if self.tracing is None else self.tracing.store(store),
             self.directory,
@@ -167,4 +165,5 @@ class DeliveryParts(Foundation):
             self.clock.now,
             accepted=self.throughput.accepted,
             wake=wake,
+            owns=owns,
         )

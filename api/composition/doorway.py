@@ -9,7 +9,6 @@ from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
 from api.composition.foundation import report
 from api.door.front import FrontDoor
-from api.door.handing import Handing
 from api.door.limits import limits_for
 from api.door.request_relay import RequestRelay
 from api.heads import Heads
@@ -76,9 +75,7 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         server.hops,
     )
     request_relay: RequestRelay | None = None
-    handing: Handing | None = None
     if server.links is not None:
-        handing = Handing(server.reactor, server.timers, server.links.passage)
         request_relay = RequestRelay(
             server.part,
             admission.credential_of,
@@ -99,5 +96,5 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         heads=Heads(services, app.url_map),
         listens=listens,
         request_relay=request_relay,
-        handing=handing,
+        passage=None if server.links is None else server.links.passage,
     )

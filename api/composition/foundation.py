@@ -16,6 +16,8 @@ import trio
 from msgspec import Struct
 
 from api.live import LiveChannels
+from engine.actors.memory import Memory
+from engine.core.commands import MemoryLimits
 from engine.filters.failures import FilterFailures
 from engine.ingest.own_events import OwnEvents
 from engine.model.hops import PURPOSE as HOPS
@@ -95,6 +97,10 @@ class Foundation(ABC):
         self.timers = Timers(report)
         self.reactor = Reactor(report)
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
+        now = self.clock.now
+        self.throughput = Throughput(now)
+        self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
+        rates = ProcessRates(self.throughput, trio.current_time)
         self.part = WHOLE if worker is None else worker.part
         self.ownership = Ownership(part=self.part)
         self.membership = Membership(
@@ -103,7 +109,7 @@ class Foundation(ABC):
             address=settings.peer_address,
             name=settings.node_name if worker is None else worker.name,
             machine=machine_of(settings.node_name),
-            load=self.load,
+            load=lambda: NodeLoad(*rates.look(), self.memory.deliveries),
         )
         self.tracing = open_tracing(
             settings, self.ownership.process, self.clock.now, self.models.workspace_of
@@ -122,7 +128,6 @@ class Foundation(ABC):
                     keys,
                 )
         self.upkeep = bridge.connection(UPKEEP)
-        now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock, hops=self.hops)
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
@@ -134,13 +139,8 @@ class Foundation(ABC):
         self.own_events = OwnEvents(self.router, self.identity, now)
         self.trouble = TroubleLog(self.own_events.announce_once)
         self.announcer = Announcer(self.trouble, self.models.destinations.get)
-        self.throughput = Throughput(now)
-        self._pace = ProcessRates(self.throughput, trio.current_time)
         self.feed = Feed()
         self.live = LiveChannels(self.feed)
-
-    def load(self) -> NodeLoad:
-        return NodeLoad(*self._pace.look())
 
 
 def report(error: Exception) -> None:

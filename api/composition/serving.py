@@ -246,7 +246,7 @@ async def _run(
         if embedded is not None and not in_order:
             embedded.stop_within_s = AT_ONCE_S
         log.info("server stopped")
-        return server.standby is not None and server.standby.handed_over and not server.stop_asked
+        return server.handed_over and not server.stop_asked
 
 
 async def beat(pulse: Callable[[], None]) -> None:

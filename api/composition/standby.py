@@ -5,14 +5,15 @@ which such servers run.
 """
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
 from api.cli.failures import ListenError
+from api.composition.foundation import Foundation
+from api.door.front import FrontDoor
 from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
 from engine.nodes.liveness import (
@@ -33,9 +34,6 @@ from storage.database.errors import StoreError
 from storage.encryption.secretbox import SecretBox
 from storage.ownership import Takeover
 
-if TYPE_CHECKING:
-    from api.composition import Server
-
 HEIR_S = BEAT_S / 2  # between two checks of a standby whose machine would get the part next
 LEAVE_S = 1.0  # for the last statement of a stopping server
 PART_S = 2.0  # for requests on relayed connections of a stopping server, as at the door
@@ -46,19 +44,18 @@ log = structlog.get_logger("angarium")
 class Standby:
     """The standby role of one server with `peer_bind`."""
 
-    def __init__(self, server: "Server", box: SecretBox) -> None:
-        self._server = server
+    def __init__(self, base: Foundation, door: FrontDoor, box: SecretBox) -> None:
+        self._base = base
+        self._door = door
         self._keys = box.derived(PURPOSE)
         self.relay = Relay(self._keys)
         self._outage = Outage("the table of nodes")
         # "" before the first check.
         self._active: str | None = ""
         self._pause_s = BEAT_S
-        self.handed_over = False  # the part was handed over, because another machine must have it
 
     async def wait_turn(self) -> Takeover:
         """Relay connections until this server has taken its part over."""
-        server = self._server
         listeners = self._opened()
         try:
             taken = await self._relayed(listeners)
@@ -67,7 +64,7 @@ class Standby:
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise
-        server.door.inherit(listeners, self.relay.waiting)
+        self._door.inherit(listeners, self.relay.waiting)
         return taken
 
     async def _relayed(self, listeners: Sequence[socket.socket]) -> Takeover:
@@ -82,23 +79,23 @@ class Standby:
 
     async def _look(self) -> Takeover | None:
         """Raises NameTakenError if two machines with one name were started at once."""
-        server = self._server
-        active = await server.membership.stand_by()
-        liveness, part = server.membership.liveness, server.part
+        base = self._base
+        active = await base.membership.stand_by()
+        liveness, part = base.membership.liveness, base.part
         other = namesake(liveness)
         if other is not None:
             raise NameTakenError(other.machine, other.address)
         node = None if active is None else active.id
         machine = belongs_on(liveness, part.number, part.of)
         if is_successor(liveness, node, self._candidates(node, machine)):
-            taken = await server.ownership.succeed(server.upkeep, active)
+            taken = await base.ownership.succeed(base.upkeep, active)
             if taken is not None:
                 # `former`: the node that died; None if it handed the part over.
                 log.info("part.taken_over", part=part.number, former=node)
                 self.relay.leave(node)
             return taken
         self._pause_s = liveness.pause_s
-        here = server.membership.machine
+        here = base.membership.machine
         if machine == here:
             self._pause_s = SOON_S
         elif belongs_on(liveness, part.number, part.of, without=machine) == here:
@@ -112,7 +109,7 @@ class Standby:
         A node that started after the active node's last heartbeat notices that node's death later, so it
         can take over only if there are no older nodes.
         """
-        liveness, part = self._server.membership.liveness, self._server.part
+        liveness, part = self._base.membership.liveness, self._base.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
         live = [row for row in live if liveness.outlives(row.id, active)] or live
         there = frozenset(row.id for row in live if row.machine == machine)
@@ -121,7 +118,7 @@ class Standby:
     def _steer(self, active: Active | None) -> None:
         """While an active node runs on this machine, the relay accepts no connections: that node has the
         same listeners."""
-        membership = self._server.membership
+        membership = self._base.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]
         here = membership.machine
@@ -133,7 +130,7 @@ class Standby:
         )
         node = None if active is None else active.id
         row = next((row for row in working if row.id == node), None)
-        if row is None and not self._server.part.whole:
+        if row is None and not self._base.part.whole:
             row = min((row for row in working if row.address), key=lambda row: row.id, default=None)
         self.relay.aim(node if row is None else row.id, None if row is None else row.address)
         if node != self._active:
@@ -141,13 +138,13 @@ class Standby:
             log.info(
                 "node.stood_by",
                 node=membership.id,
-                part=self._server.part.number,
+                part=self._base.part.number,
                 active=node,
                 name=None if row is None else row.name,
             )
 
     def _opened(self) -> list[socket.socket]:
-        settings, worker = self._server.settings, self._server.worker
+        settings, worker = self._base.settings, self._base.worker
         if worker is not None:
             return list(worker.listeners)
         try:
@@ -159,7 +156,7 @@ class Standby:
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve connections from standbys, and requests of this part from other machines."""
-        bind, door = self._server.settings.peer_bind, self._server.door
+        bind, door = self._base.settings.peer_bind, self._door
         assert bind is not None
         await accept_links(
             host_and_port(bind),
@@ -172,29 +169,27 @@ class Standby:
         )
 
     def _digest(self) -> bytes:
-        certificate = self._server.door.certificate
+        certificate = self._door.certificate
         return NO_TLS if certificate is None else certificate.digest
 
-    async def watch_placement(self) -> None:
+    async def watch_placement(self, hand_over: Callable[[str | None], Awaitable[None]]) -> None:
         """Hand the part over when the placement gives it to another machine. Never returns."""
-        server = self._server
-        watch = MoveWatch(server.membership.machine)
+        membership, part = self._base.membership, self._base.part
+        watch = MoveWatch(membership.machine)
         while True:
             await trio.sleep(BEAT_S)
-            if server.door.request_relay is not None:
-                server.door.request_relay.refresh()
-            machine = belongs_on(server.membership.liveness, server.part.number, server.part.of)
-            if watch.leaves(machine) and not server.stopping:
-                log.info("part.handed_over", part=server.part.number, machine=machine)
-                self.handed_over = True
-                await server.hand_over()
+            if self._door.request_relay is not None:
+                self._door.request_relay.refresh()
+            machine = belongs_on(membership.liveness, part.number, part.of)
+            if watch.leaves(machine):
+                await hand_over(machine)
 
     async def leave(self) -> None:
         """Release the part, so that another server need not wait for this node's death, and close the
         relayed connections."""
         try:
             with trio.move_on_after(LEAVE_S):
-                await self._server.membership.leave()
+                await self._base.membership.leave()
         except StoreError as error:
             log.warning(
                 "node.left_late", error=str(error), meaning="other nodes notice within some seconds"

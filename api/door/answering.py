@@ -80,14 +80,12 @@ class Answering(Channel):
         "_state",
         "_strayed",
         "_strays_to",
-        "linked",
     )
 
     def __init__(self, door: Door, transport: Transport, address: Address) -> None:
         super().__init__(door, transport, address)
         self._door = door
         self._ingestion = door.ingestion
-        self.linked = False  # another worker relays a client's requests over this connection
         self._strays_to: int | None = None  # the part of the last request if another worker has it
         self._strayed = STRAYS - 1  # such requests in a row
         self._state = HEAD

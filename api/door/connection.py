@@ -47,18 +47,26 @@ def _begun(data: bytes) -> bytes:
 
 
 class ClientConnection(Passing):
-    __slots__ = ()
+    __slots__ = ("_linked",)
 
     def __init__(
-        self, door: Door, transport: Transport, address: Address, due: float | None = None
+        self,
+        door: Door,
+        transport: Transport,
+        address: Address,
+        due: float | None = None,
+        *,
+        linked: bool = False,
     ) -> None:
-        """`due`: the deadline of the first head, in trio's time. None: `head_s` from now."""
+        """`due`: the deadline of the first head, in trio's time. None: `head_s` from now. `linked`:
+        another worker relays a client's requests over this connection."""
+        self._linked = linked
         super().__init__(door, transport, address)
         self._within(self._limits.head_s if due is None else due - self._instant())
 
     def _know(self, known: bool) -> None:
         # The worker that relays requests over a link gives unknown callers a bounded share.
-        super()._know(known or self.linked)
+        super()._know(known or self._linked)
 
     def begin(self, data: bytes | None) -> None:
         """Serve `data`, the bytes that came with the end of a handshake. `data` is b"" if the client has
@@ -91,7 +99,7 @@ class ClientConnection(Passing):
         data = self._transport.read()
         if data:
             self._arrived(data)
-        elif self.linked:
+        elif self._linked:
             self._part()
         else:
             self.close()
@@ -150,7 +158,7 @@ class ClientConnection(Passing):
             self._refuse(body_late(), self._admitted.allowance, keep=False)
         elif state is PASSED:
             self._refuse_passed(body_late())
-        elif state is HEAD and self.linked:
+        elif state is HEAD and self._linked:
             self._part()
         else:
             self.close()
@@ -255,7 +263,7 @@ class ClientConnection(Passing):
 
     def _passes_on(self, head: Head) -> bool:
         request_relay = self._door.request_relay
-        if request_relay is not None and not self.linked:
+        if request_relay is not None and not self._linked:
             part = request_relay.part_of(head.index)
             if part is not None:
                 if not self._goes_to(part):

@@ -51,17 +51,15 @@ class FrontDoor:
         heads: Heads | None = None,
         listens: bool = True,
         request_relay: RequestRelay | None = None,
-        handing: Handing | None = None,
+        passage: Callable[[int], socket.socket] | None = None,
     ) -> None:
         """`heads` judges the heads of all requests except ingestion; if None, `app` judges them.
         `listens`: the door listens at the address in `settings`; if False, another server has the
-        listeners and the connections (`api.asgi`).
+        listeners and the connections (`api.asgi`). `passage` opens a passage to another worker, for
+        `Handing`; None: no connection is handed over.
         """
         self.heads = heads
         self.request_relay = request_relay
-        self.handing = handing
-        if handing is not None:
-            handing.door = self
         self.reactor = reactor
         self.timers = timers
         self.ingestion = ingestion
@@ -92,6 +90,7 @@ class FrontDoor:
         self._handshakes = HandshakeTurns(reactor, timers, self.limits.handshake_s)
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
+        self.handing = None if passage is None else Handing(reactor, timers, passage, self)
 
     # --- start and end
 
@@ -176,9 +175,7 @@ class FrontDoor:
         self._accepted += 1
         secure = self.certificate if remote else None
         transport = LinkTransport(sock) if secure is None else TlsTransport(sock, secure.context)
-        connection = ClientConnection(self, transport, address)
-        connection.linked = True
-        self._channels.add(connection)
+        self._channels.add(ClientConnection(self, transport, address, linked=True))
 
     def part(self) -> None:
         """Close each HTTP/1.1 connection after its next answer."""

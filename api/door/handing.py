@@ -54,12 +54,16 @@ class Handing:
     """The owner of the passages from and to other workers, and of the unconfirmed connections."""
 
     def __init__(
-        self, reactor: Reactor, timers: Timers, connect: Callable[[int], socket.socket]
+        self,
+        reactor: Reactor,
+        timers: Timers,
+        connect: Callable[[int], socket.socket],
+        door: Taker,
     ) -> None:
         """`connect` opens a passage to the worker of a part without waiting, or raises OSError."""
         self.reactor = reactor
         self.timers = timers
-        self.door: Taker | None = None  # set by the door itself
+        self.door = door
         self._connect = connect
         self._passages: dict[int, _Passage] = {}
         self._arrivals: set[_Arrivals] = set()
@@ -152,15 +156,12 @@ class _Passage:
         if said == TAKEN:
             self._handing.handed += 1
             handed.sock.close()  # the other worker has its own descriptor of the connection
-            if self._handing.door is not None:
-                self._handing.door.settle()
+            self._handing.door.settle()
         else:
             self._return(handed, away=True)
 
     def _return(self, handed: Handed, *, away: bool) -> None:
-        door = self._handing.door
-        assert door is not None
-        door.take_back(self.part, handed, away=away)
+        self._handing.door.take_back(self.part, handed, away=away)
 
     def _look(self) -> None:
         self._timer = None
@@ -234,7 +235,6 @@ class _Arrivals:
     def _take(self, message: bytes, sockets: list[socket.socket]) -> bool:
         """Return False if the sender has closed the passage."""
         door = self._handing.door
-        assert door is not None
         taken = bool(sockets) and not door.closing  # without a free descriptor, no socket arrives
         try:
             self._sock.send(TAKEN if taken else REFUSED)

@@ -49,13 +49,13 @@ class DestinationActor:
         self.machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
         self.recovery = CrashRecovery()
+        self._queued = False
         self._alarm = Alarm(context.timers, self.wake)
         self._beginning: Beginning | None = None
         self._share = MemoryShare(context.memory, config.workspace, config.environment)
         self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None
-        self._queued = False
 
     # --- messages
 

@@ -60,6 +60,7 @@ class Directory:
         recorder: Recording,
         store: BacklogStore,
         attempts: Attempts,
+        memory: Memory,
         forgettable: Wake,
         gone: Callable[[Destination, bool, bool], None],
         jitter: Callable[[], float] = random.random,
@@ -90,7 +91,7 @@ class Directory:
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
         self.attempts = attempts
-        self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
+        self.memory = memory
         self._context = Context(
             now=now, jitter=jitter, make_machine=make_machine, mark_after=mark_after, timers=timers,
             limits=MemoryLimits(settings.actor_deliveries, settings.actor_bytes),

@@ -169,9 +169,9 @@ class Supervisor:
         self, children: Sequence[Child], on_lost: Callable[[], None] = lambda: None
     ) -> None:
         self._on_lost = on_lost
-        self._children = [_Running(child, self._given_up) for child in children]
         self._staying = trio.CancelScope()
         self._failure: tuple[_Running, Exception | None] | None = None
+        self._children = [_Running(child, self._given_up) for child in children]
 
     async def run(self, task_status: trio.TaskStatus[bool] = trio.TASK_STATUS_IGNORED) -> None:
         """Start the children, and keep them running.

@@ -33,10 +33,10 @@ class Backlog:
         self.queue = EligibleQueue()
         strict = ordering == Ordering.STRICT
         self.lanes = Lanes(self.queue, self.window, strict=strict) if ordered else None
-        self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
-        self.accepting = True  # False: every arrival stays in the store
         self._in_flight = in_flight
         self._uncommitted = uncommitted
+        self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
+        self.accepting = True  # False: every arrival stays in the store
         self._judge_wait = judge_wait  # cuts too long a wait; returns the latest due time
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:

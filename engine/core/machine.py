@@ -65,6 +65,7 @@ class DestinationMachine:
         self.resume = self._throttle.resume  # a message: an operator lifts the destination's hold
         self.failing, self.circuit = self._throttle.failing, self._throttle.circuit
         self._counters = Counters(kept.counters if kept is not None else None)
+        self._settle: list[Settlement] = []
         unsettled = self.in_flight, self.uncommitted
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
         self._backlog = Backlog(limits, config.ordering, *unsettled, self._judge_wait)
@@ -74,7 +75,6 @@ class DestinationMachine:
         self._discarder = Discarder(self._backlog, *unsettled, self._end_unsent)
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
         self._orders = Orders(self._backlog, *unsettled, self._correcting, self._end_unsent)
-        self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight with an older version: which one
         self._disable_asked = False
 

@@ -83,9 +83,10 @@ class EntryQueue:
         locks: EnvironmentLocks | None = None,
         notices: DirectoryNotices | None = None,
         outage: Outage | None = None,
+        owns: Callable[[int], bool] | None = None,
     ) -> None:
         """`wake` makes the intake's loop look for entries. `locks`, `notices` and `outage` are the
-        intake's."""
+        intake's. `owns`: whether this process writes for an environment. None: it writes for all."""
         self._store = store
         self._directory = directory
         self._wake = wake
@@ -95,8 +96,7 @@ class EntryQueue:
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
-        # None: this process writes for all environments
-        self.owns: Callable[[int], bool] | None = None
+        self.owns = owns
 
     @property
     def ready(self) -> bool:

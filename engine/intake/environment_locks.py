@@ -29,6 +29,7 @@ class EnvironmentLocks:
         self._asleep = False  # the loop sleeps, and some environment is barred
 
     def pair_with(self, other: "EnvironmentLocks") -> None:
+        """Connect the locks of two intakes. The constructor cannot: each of the two needs the other."""
         self._other, other._other = other, self
 
     @property

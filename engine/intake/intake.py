@@ -80,9 +80,10 @@ class Intake:
         accepted: GroupListener | None = None,
         arrivals_at_once: int = ARRIVALS_AT_ONCE,
         wake: Wake | None = None,
+        owns: Callable[[int], bool] | None = None,
     ) -> None:
         """`accepted` is called after each group is written: with the group's events, and with those of
-        them that are `lost`. `wake` is set when backlog rows can be deleted."""
+        them that are `lost`. `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -90,22 +91,21 @@ class Intake:
         self._accepted = accepted
         self._arrivals_at_once = arrivals_at_once
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
+        self._wake = wake or Wake()
         self.locks = EnvironmentLocks(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
-        self._wake = wake or Wake()
         self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
         # Environments whose backlog rows the last deletion may have skipped.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
-        # the halves of the group that are still to be written
-        self._parts: Bisection[Submission] = Bisection(())
+        self._parts: Bisection[Submission] = Bisection(())  # of the group, still to be written
         # submissions of the group that were refused before the outcome of their statement was known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
         self._notices = DirectoryNotices(destinations)
         self.entries = EntryQueue(
-            store, destinations, self.nudge, self.locks, self._notices, self._outage
+            store, destinations, self.nudge, self.locks, self._notices, self._outage, owns
         )
         self._lock_waits = 0  # waits of the present group for locked rows
         self._groups = self._events = self._deliveries = self._refused = 0

@@ -3,8 +3,6 @@
 A batch becomes durable as a whole, and submissions behind it would wait for its statement.
 """
 
-from collections.abc import Callable
-
 import structlog
 import trio
 from msgspec import structs
@@ -23,18 +21,10 @@ LARGE_ROWS = 100  # events and deliveries of a submission; these take some 2 ms
 class Intakes:
     """Passes each submission to an intake. `large` gets large ones while several environments send."""
 
-    def __init__(
-        self,
-        small: Intake,
-        large: Intake,
-        *,
-        large_rows: int = LARGE_ROWS,
-        owns: Callable[[int], bool] | None = None,
-    ) -> None:
-        """`owns`: whether this process writes for an environment. None: it writes for all."""
+    def __init__(self, small: Intake, large: Intake, *, large_rows: int = LARGE_ROWS) -> None:
         self.small, self.large = small, large
         self._large_rows = large_rows
-        self._owns = small.entries.owns = owns
+        self._owns = small.entries.owns
         self.senders = RecentSenders(trio.lowlevel.current_clock().current_time)
         small.locks.pair_with(large.locks)
 

@@ -38,7 +38,6 @@ class Clock:
         self.instant = trio.lowlevel.current_clock().current_time
         self._wall = wall
         self._offset = wall() - self.instant()
-        self._followers: list[Callable[[float], None]] = []
 
     def now(self) -> float:
         """Return the present instant in seconds since the epoch."""
@@ -48,23 +47,19 @@ class Clock:
         """Return an instant of trio's clock in seconds since the epoch."""
         return self._offset + instant
 
-    def tell(self, follower: Callable[[float], None]) -> None:
-        """Call `follower` right after each step, with the step's seconds (below 0: a step back)."""
-        self._followers.append(follower)
-
-    async def run(self) -> None:
-        """Follow the wall clock until cancelled."""
+    async def run(self, stepped: Callable[[float], None]) -> None:
+        """Follow the wall clock until cancelled. Call `stepped` right after each step, as `look` does."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
-            self.look()
+            self.look(stepped)
 
-    def look(self) -> None:
-        """Follow the wall clock if it was set since the last look."""
+    def look(self, stepped: Callable[[float], None]) -> None:
+        """Follow the wall clock if it was set since the last look. Then call `stepped` with the step's
+        seconds (below 0: a step back)."""
         before = self.instant()
         by_s = self._wall() - self.now()
         if abs(by_s) <= STEP_S or self.instant() - before > READ_WITHIN_S:
             return
         self._offset += by_s
         log.warning("clock.followed", by_s=round(by_s, 3))
-        for follower in self._followers:
-            follower(by_s)
+        stepped(by_s)

@@ -13,10 +13,9 @@ WAIT_S = 7200
 
 
 def set_clock(world: World, by_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.clock.tell(world.waker.clock_stepped)
     told = world.clock.now() + by_s
     monkeypatch.setattr(world.clock, "_wall", lambda: told)
-    world.clock.look()
+    world.clock.look(world.waker.clock_stepped)
 
 
 @pytest.mark.parametrize("ordering", Ordering)
@@ -100,10 +99,9 @@ async def test_a_step_is_followed_although_the_first_try_broke(
 
         monkeypatch.setattr(world.directory, "stir_all", breaking)
         waker = Waker(world.directory, world.store, world.clock, 3600.0)
-        world.clock.tell(waker.clock_stepped)
         told = world.clock.now() - 40_000_000.0
         monkeypatch.setattr(world.clock, "_wall", lambda: told)
-        world.clock.look()
+        world.clock.look(waker.clock_stepped)
         with pytest.raises(ExceptionGroup):
             await waker.run()
         with trio.move_on_after(10):  # the supervisor starts it again

@@ -143,6 +143,7 @@ class House:
         bodies: BodyBudget | None = None,
         ingest_limit: int | None = None,
         tls: tuple[Path, Path] | None = None,
+        passage: Callable[[int], socket.socket] | None = None,
     ) -> None:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
@@ -171,6 +172,7 @@ class House:
             app or self.quart(),
             self.errors.append,
             limits,
+            passage=passage,
         )
 
     def quart(self) -> QuartTrio:

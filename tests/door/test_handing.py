@@ -14,7 +14,6 @@ import trio.testing
 from api.door import handing as module
 from api.door.answering import STRAYS
 from api.door.framing import MAX_HEAD
-from api.door.handing import Handing
 from tests.door.house import EVENT, INGEST, LATE_S, OTHER, Response, post, running
 from tests.door.papers import papers
 from tests.door.test_request_relay import Pair
@@ -24,12 +23,9 @@ FIELD = b"X-Long: " + b"x" * (MAX_HEAD // 2)
 
 class Passages(Pair):
     def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
-        super().__init__(near, **far)
+        super().__init__({**(near or {}), "passage": self.connect}, passage=self.connect, **far)
         self.opened = 0
         self.unreachable = False
-        for house in (self.near, self.far):
-            house.door.handing = Handing(house.reactor, house.timers, self.connect)
-            house.door.handing.door = house.door
 
     def connect(self, part: int) -> socket.socket:
         if self.unreachable:

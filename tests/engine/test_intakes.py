@@ -73,10 +73,9 @@ class Both:
         self.small, self.large = Exclusive(busy, first=0), Exclusive(busy, first=1 << 20)
         self.intakes = Intakes(
             *(
-                Intake(store, self.destinations, IDENTITY, Settings(), trio.current_time)
+                Intake(store, self.destinations, IDENTITY, Settings(), trio.current_time, owns=owns)
                 for store in (self.small, self.large)
-            ),
-            owns=owns,
+            )
         )
         self.fates: list[Fate] = []
 

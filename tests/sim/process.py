@@ -13,6 +13,7 @@ import trio
 from api.composition.groups import ALWAYS, child
 from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
+from engine.actors.memory import Memory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.control.commands import CommandQueue
@@ -25,6 +26,7 @@ from engine.control.projection import ModelProjection
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
 from engine.control.writer import ConfigurationWriter
+from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
@@ -122,7 +124,6 @@ class Process:
             {name: getattr(plan.bounds, name) for name in plan.bounds.__struct_fields__}
         )
         self.clock = Clock(self.wall)
-        self.clock.tell(self._clock_stepped)
         now = self.clock.now
         self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
         self.background = Background()
@@ -168,6 +169,9 @@ class Process:
             recorder=self.recorder,
             store=stores.backlog,
             attempts=attempts,
+            memory=Memory(
+                MemoryLimits(self.settings.engine_deliveries, self.settings.engine_bytes)
+            ),
             forgettable=forgettable,
             gone=partial(self.background.spawn, self._disable_gone),
             jitter=chance.random,
@@ -190,12 +194,11 @@ class Process:
                 now,
                 arrivals_at_once=ARRIVALS_AT_ONCE,
                 wake=wake,
+                owns=None if self.part.whole else own.has,
             )
             for store, wake in ((stores.intake, forgettable), (stores.large_intake, None))
         )
-        self.intake = Intakes(
-            small, large, large_rows=LARGE_ROWS, owns=None if self.part.whole else own.has
-        )
+        self.intake = Intakes(small, large, large_rows=LARGE_ROWS)
         armed(self, "intake", self.intake)
         armed(self, "entries", self.intake.entries)
         self.runner = ReplayRunner(
@@ -497,7 +500,7 @@ class Process:
         if self.stalled:
             self.held.append(self._look_at_clock)
         elif not self.dead:
-            self.clock.look()
+            self.clock.look(self._clock_stepped)
 
     def _clock_stepped(self, by_s: float) -> None:
         self.world.tell(Fault, "followed", str(self.number), self.drift_s)
