@@ -60,9 +60,9 @@ HAND_OVERS = {
 }  # fmt: skip
 # The last statement of these methods is the one that changes something, so they raise only before it.
 ONLY_BEFORE = frozenset(
-    {"recorder.put", "readers.submit", "readers.submit_patient", "readers.submit_snapshot"}
-    # Behind it, a request is on its way whose answer does not count.
-    | {"directory.activate_dormant", "sender.send"}
+    {"directory.activate_dormant", "directory.take_forgettable", "recorder.put"}
+    | {"readers.submit", "readers.submit_patient", "readers.submit_snapshot"}
+    | {"sender.send"}  # after it, a request is on its way whose answer does not count
 )
 # These methods change something first, which cannot raise. Then an actor's own barrier follows.
 ONLY_AFTER = frozenset(
@@ -71,6 +71,11 @@ ONLY_AFTER = frozenset(
 # These methods also take None: the report that a read has failed. It is an append.
 READS = ("begin", "tell_answer")
 POINTS = tuple(f"{part}.{name}" for part, names in HAND_OVERS.items() for name in names.split())
+# The calls that carry deliveries or outcomes: half of the strikes hit one of them.
+CARRYING = (
+    "directory.arrived", "flight.__call__", "recorder.mark", "recorder.put", "recorder.write_snapshot",
+    "store.intake.accept", "store.settle.settle",
+)  # fmt: skip
 
 
 class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so

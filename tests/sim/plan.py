@@ -9,7 +9,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.sim.breaking import POINTS
+from tests.sim.breaking import CARRYING, POINTS
 from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
@@ -385,7 +385,7 @@ def _breaks(chance: Random) -> tuple[Strike, ...]:
     strikes = [
         Strike(
             "break",
-            chance.choice(POINTS),
+            chance.choice(chance.choice((CARRYING, POINTS))),
             int(chance.uniform(1, BREAKS_REACH) ** chance.choice((0.2, 0.5, 1.0))),
             0.0,
         )
