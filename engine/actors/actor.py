@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
-The shell owns the attempts in flight and the settlements that are not durable yet. To replace the state
-machine, it waits until all attempts have ended and all settlements are durable.
+The shell owns the attempts in flight and the settlements that are not durable yet. Before the shell
+replaces the state machine, it waits until all attempts have ended and all settlements are durable.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ from engine.runtime.timers import Alarm, Timer
 
 class DestinationActor:
     """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
-    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
-    unsettled deliveries, except those that the next call of `tell_arrived` passes."""
+    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the first call of
+    `tell_arrived` brings all unsettled deliveries, if there are any."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -66,8 +66,8 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order. The store keeps those that do not fit.
-        `few`: a single delivery can be sent now, without a turn."""
+        """Take deliveries that were just committed, in seq order. Deliveries that do not fit into memory
+        stay in the store. `few`: a single delivery can be sent at once, without a turn."""
         if self.state.is_restarting:
             return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -99,8 +99,8 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take an order or a resumption. It is lost if the actor drops its state machine before the order
-        is carried out, so callers repeat orders."""
+        """Take a person's request. An order is lost if the actor drops its state machine before the order
+        is carried out. Therefore, callers repeat orders."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -131,7 +131,8 @@ class DestinationActor:
         self._context.attempts.recorded([settlement.delivery.id])
 
     def leave(self, how: Leave) -> None:
-        """Leave memory if the actor is idle, or only write its rows, after all messages are handled."""
+        """When all messages are handled, leave memory if the actor is idle (RETIRE), or only write its
+        backlog row and its snapshot (FLUSH)."""
         if self._leave is not Leave.FLUSH:
             self._leave = how
         self.wake()
@@ -139,7 +140,7 @@ class DestinationActor:
     # --- work without a turn: a commit, and the fast path of a single delivery
 
     def _inline(self, part: Callable[[Any], bool], about: Any) -> bool:
-        """Return `part(about)`. If it raises, this actor crashes, and the result is True."""
+        """Return `part(about)`. If `part` raises, make this actor crash, and return True."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes
@@ -190,7 +191,7 @@ class DestinationActor:
     # --- the turn
 
     def turn(self) -> None:
-        """Pass a bounded number of messages to the machine, and perform its commands."""
+        """Pass a bounded number of messages to the state machine, and perform its commands."""
         self._queued = False
         context = self._context
         now = context.now_of(self)
@@ -289,8 +290,8 @@ class DestinationActor:
             self.crashed(error)
 
     def restoration(self) -> Restoration:
-        """Return the read of the store with which the next state machine begins. All earlier reads become
-        void."""
+        """Return the read of the store with which the next state machine begins. Ignore the answers of
+        earlier reads from now on."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
@@ -367,8 +368,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_after_crash(self, now: float) -> None:
-        """After a crash, let a temporary state machine settle late outcomes, and quarantine deliveries
-        that crashed the actor."""
+        """After a crash or a restart, let a temporary state machine settle late outcomes, and quarantine
+        deliveries that crashed the actor."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -1,6 +1,7 @@
 """The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-An actor without a place waits in its workspace's queue.
+The bound is a number of places, and each attempt in flight takes a place. An actor that gets no place
+waits in its workspace's queue.
 """
 
 from collections import Counter
@@ -21,8 +22,9 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # the most attempts that one turn begins: less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can begin attempts while it holds fewer than PORTION times as many places as are free. A
-# workspace that is alone stops at four fifths of all places, which is 4 times the free fifth.
+# A workspace can begin another attempt while it uses fewer places than PORTION times the free places. If
+# only one workspace sends, it stops at four fifths of all places: then one fifth is free, and 4 times one
+# fifth is four fifths.
 PORTION = 4
 # After this time without an outcome, an attempt counts as lost. An attempt can wait some minutes before
 # it is sent. Then the receiver has at most 60 s to answer.
@@ -43,20 +45,20 @@ class Attempts:
         portion: int = PORTION,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`congested` returns whether a workspace has so many outcomes queued that it must begin no
-        attempt."""
+        """`congested` returns whether so many outcomes of a workspace wait for the recorder that the
+        workspace must begin no attempt."""
         self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
         self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        # by workspace: its attempts in flight, and one more for each actor that has not used its granted
-        # place yet
+        # By workspace: the number of its places in use. Each attempt in flight uses one place. A granted
+        # place is in use until the next turn of its actor.
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # by delivery: an attempt that had no outcome at the last check, and the time of the first check
-        # that saw this attempt
+        # By delivery: its attempt, if this has no outcome, and the time of the first check that saw the
+        # attempt.
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0
@@ -138,15 +140,15 @@ class Attempts:
         return False
 
     def leave(self, actor: Member) -> None:
-        """Take an actor out of the queue, and take back its granted place."""
+        """Take an actor out of the queue. If a place was granted to the actor, take the place back."""
         self.script_limit.leave(actor)
         self._lines.leave(actor.config.workspace, actor)
         if self._take_back(actor):
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Grant free places to waiting actors, workspaces in turn, and wake these actors. It must also be
-        called when the congestion of a workspace ends."""
+        """Grant free places to waiting actors of one workspace after another, and wake these actors. Call
+        this method also when the congestion of a workspace ends."""
         if self.halted:
             return
         while self._lines and self._held.total < self._limit:
@@ -195,15 +197,15 @@ class Attempts:
         }
 
     async def watch(self, clock: Clock) -> None:
-        """Fail attempts that never end, until cancelled. Grant the places that a call which broke did not
-        grant."""
+        """Fail attempts that never end, until cancelled. Also call `pass_on` regularly, because an
+        earlier call can have raised before all free places were granted."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
             self.end_unheard(trio.current_time(), clock.now())
             self.pass_on()
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail each attempt without an outcome for `UNHEARD_S` since the first call that saw it.
+        """Fail attempts that still have no outcome `UNHEARD_S` after this method first saw them.
 
         `now` is on trio's clock, `wall` in seconds since the epoch.
         """

@@ -11,10 +11,10 @@ from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 from engine.recording.group import SettlementOwner
 
-# `low_seq` is written once MARK_EVERY_S have passed and MARK_SETTLED deliveries were settled since its
-# last write. After a restart, the process reads again the deliveries settled since that write: 100 us for
-# MARK_SETTLED rows. If every settlement wrote `low_seq`, destinations with few events would write a row
-# for each event.
+# An actor writes its backlog row's `low_seq` at most once in MARK_EVERY_S, and only after MARK_SETTLED
+# deliveries were settled since the last write. If every settlement wrote `low_seq`, destinations with few
+# events would write a row for each event. After a restart, the process reads all deliveries from the
+# written `low_seq` on, settled ones, too. MARK_SETTLED deliveries take 100 us.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -35,7 +35,8 @@ class Recording(Protocol):
 class Checkpoint:
     """Owner of one destination's last backlog row and last snapshot.
 
-    While the actor is in memory, its backlog row has no due time, so the waker ignores the row.
+    While the actor is in memory, `mark` writes the backlog row without a due time, so that the waker
+    ignores the row.
     """
 
     __slots__ = (
@@ -52,8 +53,9 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was just written without a due time. `after`: how many settlements
-        must lie between two writes of the row."""
+        """`after`: how many deliveries must be settled between two writes of the backlog row. `new` is
+        True if the store has no row with a due time. If `new` is False, the first call of `mark` writes
+        the row."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
@@ -83,8 +85,8 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Write the backlog row with the time at which the waker must activate the destination. Returns
-        whether there is such a time."""
+        """Write the backlog row. If the waker must activate the destination at some time, the row gets
+        this time. Returns whether the row got a time."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None
@@ -102,8 +104,9 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # Set before the write. If the write raises, the next state machine begins with this snapshot, and
-        # the next call of `save` writes its snapshot even if nothing has changed.
+        # `snapshot` and `_unwritten` are set before the write. If the write raises, the next state
+        # machine begins with this snapshot. The next call of `save` then writes even if the snapshot has
+        # not changed.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

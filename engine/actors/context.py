@@ -30,7 +30,7 @@ log = structlog.get_logger("angarium.actors")
 
 
 class Clocked(Protocol):
-    """An actor, as the wall clock's steps concern it."""
+    """The part of an actor that changes when the wall clock steps."""
 
     machine: DestinationMachine | None
     last_active: float
@@ -98,8 +98,9 @@ class Context:
         return now
 
     def fail(self, flight: Flight, error: Exception) -> None:
-        """Fail an attempt whose begin raised, soon: no outcome comes within `Sender.send`. The request
-        can be on its way; its outcome does not count."""
+        """Fail an attempt because `Sender.send` raised. A timer passes the failure to the actor, because
+        actors expect no outcome before `Sender.send` has ended. If the request is sent after all, its
+        outcome is ignored."""
         delivery = flight.delivery
         log.error(
             "attempt.not_begun", delivery=delivery.id, exc_info=error,
@@ -111,8 +112,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new state machine. The instants of `snapshot` are shifted by the steps of the wall
-        clock since it was taken."""
+        """Return a new state machine. If the wall clock has stepped since `snapshot` was taken, shift the
+        instants in the snapshot by the same time."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)

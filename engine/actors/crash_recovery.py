@@ -1,7 +1,8 @@
-"""The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
+"""The recovery of a destination's actor from crashes: late outcomes, suspected deliveries, the backoff.
 
-A crash while a message is handled blames all deliveries of the message. After a crash, messages are
-handled one delivery at a time, except those that cannot be split, such as a list of due retries.
+If an actor crashes while it handles a message, all deliveries of the message are blamed. For some
+time after a crash, the actor handles one delivery at a time. Only messages that cannot be split, such as
+a list of due retries, are still handled as a whole.
 """
 
 import structlog
@@ -49,7 +50,7 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
 
 
 class CrashRecovery:
-    """The record of the crashes of one destination's actor, which owns it."""
+    """The record of one actor's crashes. The actor owns this object."""
 
     __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
 
@@ -65,7 +66,8 @@ class CrashRecovery:
     def crashed(
         self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
     ) -> float:
-        """Note that the actor crashed while it handled `subject`. Returns the backoff in seconds."""
+        """Note that the actor crashed while it handled `subject`, a message or a delivery. Returns the
+        backoff in seconds."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
@@ -92,8 +94,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine. Drop the late outcomes of these deliveries, because the
-        quarantine settles them."""
+        """Return the deliveries to quarantine. The quarantine settles these deliveries, so drop their
+        late outcomes."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -108,8 +110,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass about TURN_MESSAGES messages to the state machine; for some time after a crash, only one
-        in a turn."""
+        """Pass about TURN_MESSAGES messages to the state machine. While the actor must be careful after a
+        crash, pass only one message, or one delivery of a message."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -121,8 +123,8 @@ class CrashRecovery:
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a temporary state machine judge late outcomes and quarantine `guilty` deliveries. When the
-        recorder has the settlements, call `wound_up`."""
+        """Let a temporary state machine judge late outcomes and quarantine `guilty` deliveries. The
+        caller gives the settlements to the recorder, and then calls `wound_up`."""
         for flight in self.late:
             mailbox.current = flight
             flight.rewind()
@@ -135,7 +137,8 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget the late outcomes and the quarantined deliveries, whose settlements the recorder has."""
+        """Forget the late outcomes and the quarantined deliveries. The recorder has the settlements of
+        both."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)

@@ -1,6 +1,6 @@
-"""The directory: the owner of this process's actors, and of a record of each backlog without an actor.
+"""The directory: the owner of this process's actors, and of the records of dormant destinations.
 
-Only `recover`, `drain` and loops over all actors await.
+A dormant destination has a backlog in the store, but no actor in memory.
 """
 
 import random
@@ -68,9 +68,9 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called to disable a destination. Its two flags: whether only deliveries of
-        Angarium's own events failed, and whether the destination failed for too long. `forgettable` wakes
-        the intake to delete backlog rows."""
+        """`gone` is called to disable a destination. Its first flag: only deliveries of Angarium's own
+        events have failed. Its second flag: the destination has failed for too long. `forgettable` wakes
+        the intake, which then deletes backlog rows."""
         self._find = find
         self._now = now
         self._store = store
@@ -104,7 +104,7 @@ class Directory:
     # --- work arrives
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
-        """Take deliveries that were just committed, in seq order: all of one commit, or a part."""
+        """Take deliveries that were just committed, in seq order."""
         groups: dict[str, list[Delivery]] = {}
         for delivery in deliveries:
             group = groups.get(delivery.destination)
@@ -112,8 +112,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Destinations that have an actor are dirty, too: a person's request can have activated the actor
-        # without a backlog row.
+        # A destination with an actor can be missing from `dirty`: if a person's request activated the
+        # actor, no backlog row existed then.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -124,15 +124,16 @@ class Directory:
                 actor.tell_arrived(group, few=few)
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
-        """Let the actors of committed deliveries read the store again, because some of the deliveries may
-        not have reached them. Until that read, keep their backlog rows. `deliveries` are in seq order."""
+        """Make the actors of committed `deliveries` (in seq order) read the store again, because some may
+        not have reached their actors. Until then, keep the destinations' backlog rows."""
         self.dirty.update(each.destination for each in deliveries)
         places = dict.fromkeys((each.event.environment, each.destination) for each in deliveries)
         self.doubt(places, deliveries[0].seq)
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
-        """Like `reread`, for deliveries from `low_seq` on that may have been committed. `destinations`
-        (environment, id) do not become dirty, because their backlog rows may not exist."""
+        """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on,
+        because deliveries may have been committed. The destinations do not become dirty, because their
+        backlog rows may not exist."""
         for _, destination in destinations:
             self._forgettable.pop(destination, None)
         for environment, destination in destinations:
@@ -162,8 +163,8 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left can have settled these deliveries: the new actor must read the
-            # store to know.
+            # If an actor has just left, it can have settled these deliveries. Then the new actor must
+            # read the store.
             actor = self._add(DestinationActor(self._context, config, first.seq, not left_just_now))
         actor.start()
         return actor
@@ -207,7 +208,7 @@ class Directory:
         self.readers.submit_patient(Awakening(self, destination, workspace, self._context.timers))
 
     async def stir_all(self, *, sleepers: bool) -> None:
-        """Give every actor a turn. `sleepers`: also activate dormant destinations whose retries wait."""
+        """Give every actor a turn. `sleepers`: also activate dormant destinations that wait to retry."""
         async for actor in in_slices(self._swept.values(), STIR_AT_ONCE):
             actor.wake()
         async for destination in in_slices(list(self._dormant) if sleepers else (), STIR_AT_ONCE):
@@ -246,8 +247,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Make an actor even if nothing waits, because it must discard the dead letters. Archiving
-            # wrote a backlog row, which must be deleted when the actor has left.
+            # Make an actor even if nothing waits: it discards the destination's dead letters. Archiving
+            # wrote a backlog row, which is put in `dirty` so that it is deleted when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -291,7 +292,7 @@ class Directory:
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return some backlog rows (environment, destination) to delete now, and remove them from
-        `dirty`. `without`: environments for which the other intake writes."""
+        `dirty`. `without`: environments to skip, because the process's other intake writes for them."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -301,9 +302,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written; call it after `arrived`. A delivery may not have been
-        written with its row (its idempotency key was in use, or it had left the DLQ). The intake then
-        deletes the row later."""
+        """Note backlog rows that were written. Call this method after `arrived`. The intake later deletes
+        rows without a delivery: the delivery's idempotency key was in use, or the delivery had left the
+        DLQ."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)
@@ -321,8 +322,8 @@ class Directory:
         self.attempts.halted = True
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
-        """Read all backlog rows; return how many. Their actors are activated one after another, after
-        this call. The configuration must be loaded before."""
+        """Read all backlog rows, and queue the activation of their destinations. Returns the number of
+        rows. The configuration must be loaded before."""
         self._configured.clear()
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         async for row in in_slices(rows, RECOVER_AT_ONCE):
@@ -337,9 +338,9 @@ class Directory:
         return len(rows)
 
     async def drain(self, deadline: float) -> bool:
-        """Begin no more attempts, and wait until those in flight are recorded, at most until `deadline`
-        (on trio's clock). Then write backlog rows and snapshots. Returns whether all were recorded.
-        Dispatcher and recorder must still run."""
+        """Begin no more attempts. Wait until the attempts in flight are recorded, at most until
+        `deadline` (on trio's clock). Then write backlog rows and snapshots. Returns whether all attempts
+        were recorded. The dispatcher and the recorder must still run."""
         self.attempts.halted = True
         with trio.move_on_at(deadline) as scope:
             await self.attempts.wait_none()

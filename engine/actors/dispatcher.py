@@ -58,7 +58,7 @@ class Dispatcher:
         return not self._waiting.count
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the time at which work that begins now must stop: `slices` slices away."""
+        """Return the time at which work that begins now must stop, if it can use `slices` slices."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

@@ -1,6 +1,7 @@
 """The lifecycle of a destination's actor: its states, and what it leaves behind when it retires.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+`TRANSITIONS` has the next state for each state and signal. The diagram in docs/states.md is made from
+this table.
 """
 
 from enum import Enum, IntEnum, auto
@@ -17,7 +18,7 @@ class ActorState(IntEnum):
     STARTING = 1  # the store is being read for its state machine
     RUNNING = 2
     BACKING_OFF = 3
-    # the actor has dropped its machine, whose attempts or settlements can still be under way
+    # the actor has dropped its state machine, but earlier attempts or settlements can still be under way
     RESTARTING = 4
     RETIRED = 5
 
@@ -37,7 +38,8 @@ class ActorSignal(IntEnum):
 
     READ = 0
     BEGIN = 1
-    # the actor drops its machine: the ordering changed, or deliveries may not have reached the actor
+    # the actor drops its state machine: the destination's ordering changed, or deliveries may not have
+    # reached the actor
     RESTART = 2
     CRASH = 3
     BACKOFF_OVER = 4
@@ -102,8 +104,8 @@ def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
 
 
 class Departure(Struct, frozen=True):
-    """The record of an idle actor that leaves memory. `clean`: nothing is unsettled. `sleeping`: the
-    backlog row says when to activate the destination again."""
+    """What the directory must know of an actor that leaves memory. `clean`: no delivery is unsettled.
+    `sleeping`: the backlog row has the time at which the destination must be activated again."""
 
     clean: bool
     sleeping: bool

@@ -45,8 +45,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Reset the delivery's attempt count, to judge the outcome again. The first judgement, which
-        was not recorded, can have raised the count."""
+        """Reset the delivery's attempt count, so that the outcome can be judged again. An earlier
+        judgement that was not recorded can have raised the count."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -85,16 +85,16 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. An arrival that does not fit into memory spills: it is later read from
-    the store. After it, all arrivals spill until those in the mailbox are handled, because the state
-    machine must get them in the order of their commits."""
+    """The messages to one actor. A delivery that does not fit into memory spills: it is read from the
+    store later. Then all later arrivals spill, too, until the mailbox holds no deliveries. This keeps the
+    order: the state machine must get deliveries in the order of their commits."""
 
     __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # There are few messages, because arrivals in a row share one. A deque takes 700 bytes and is no
-        # faster.
+        # The list is short, because arrivals in a row share one message. A deque would take 700 bytes,
+        # and would be no faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
@@ -143,7 +143,8 @@ class Mailbox:
         return fit
 
     def spill(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries that stay in the store. They are in seq order, after those noted before."""
+        """Note deliveries that stay in the store. `deliveries` are in seq order, and follow all
+        deliveries that were noted before."""
         spills = self.spills
         for delivery in deliveries:
             for spill in reversed(spills):
@@ -155,8 +156,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but do not merge them with earlier spills. While the store
-        is read for a new machine, a merged spill could contain deliveries that the read has counted."""
+        """Note deliveries as `spill` does, but do not merge them with earlier spills. This is for
+        arrivals while the store is read for a new state machine. The read counts some of the arrivals,
+        and a merged spill would count these a second time."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -176,15 +178,15 @@ class Mailbox:
         self.spills = []
 
     def flights(self) -> list[Flight]:
-        """Return the attempts that have ended, but whose settlements the recorder does not have."""
+        """Return the attempts that have ended, but have no settlement in the recorder yet."""
         waiting = [message for message in self.messages if type(message) is Flight]
         return self.judged + waiting
 
     # --- to the state machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the state machine; return how many. Each delivery in a message
-        counts as one message."""
+        """Pass about `most` messages to the state machine. Returns how many were passed. Each delivery in
+        a message counts as one message."""
         messages = self.messages
         left = most
         while messages and left > 0:
@@ -210,7 +212,8 @@ class Mailbox:
         return most - left
 
     def judge(self, flight: Flight, machine: DestinationMachine, now: float) -> None:
-        """Pass an outcome to the machine, and keep it until the recorder has its settlement."""
+        """Pass an outcome to the state machine. Keep the outcome until the recorder has the
+        settlement."""
         self.current = flight
         self.judged.append(flight)
         assert flight.outcome is not None
@@ -229,8 +232,9 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass the whole answer to the state machine, whose cursor can only move past all of its deliveries.
-    Return as how many messages of the turn it counts."""
+    """Pass all deliveries of the answer to the state machine at once, because the state machine's cursor
+    can only move past all of them. Returns the number of messages that the answer counts as in this
+    turn."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -1,7 +1,7 @@
-"""The memory of deliveries: the sum over all destinations, its bound, and each actor's share.
+"""The memory that deliveries use: a bound for the whole process, and each actor's share.
 
-Above the bound, arrivals stay in the store, and only a destination that holds few deliveries reads some
-back, so that none starves. Each workspace has a share of the free memory.
+When memory is full, arrivals stay in the store. Then only a destination that holds few deliveries can
+read more from the store, so that no destination starves. Each workspace has a share of the free memory.
 """
 
 from engine.actors.mailbox import Mailbox
@@ -11,8 +11,9 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can take more deliveries while it holds less than PORTION times the free memory. So a single
-# workspace stops at four fifths of the bound: four times the fifth that stays free.
+# A workspace can take more deliveries while it holds less than PORTION times the free memory. If only one
+# workspace has deliveries, it stops at four fifths of the bound: then one fifth is free, and 4 times one
+# fifth is four fifths.
 PORTION = 4
 
 
@@ -65,7 +66,7 @@ class Memory:
         return held < LEAST_READ or not self.full(workspace)
 
     def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
-        """Return how many deliveries and bytes a read can return, at most `limit` and `size`."""
+        """Return how many deliveries (at most `limit`) and bytes (at most `size`) a read can return."""
         limits = self._limits
         held, held_bytes = self._of.get(workspace, (0, 0))
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
@@ -104,6 +105,7 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """`aside`: arrivals that the state machine has set aside in memory until this read ends. They are
-        not counted, because they could prevent the read that they wait for."""
+        """Return whether the actor can read more now. `aside`: the arrivals that the state machine has
+        set aside in memory until this read ends. These arrivals are not counted, because otherwise they
+        could prevent the read."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

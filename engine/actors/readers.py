@@ -21,8 +21,9 @@ from engine.runtime.fair_queue import FairQueue
 from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 
-# The most snapshots that one statement reads. The statement takes 0.6 ms. With 1,024 snapshots, each
-# costs a fifth less, but the statement takes 2 ms, and later requests wait for its end.
+# The most snapshots that one statement reads, which takes 0.6 ms. A statement for 1,024 snapshots would
+# take a fifth less time per snapshot, but 2 ms in all, and later requests would wait for the statement's
+# end.
 SNAPSHOTS_AT_ONCE = 256
 
 
@@ -55,14 +56,14 @@ class Batch:
         self.restored = self.refused = 0
 
     def wanted(self) -> bool:
-        """Return whether any actor still waits. Drop the requests of actors that do not."""
+        """Return whether any actor still waits. Drop the requests of actors that no longer wait."""
         self._parts.keep(lambda each: each.wanted())
         return bool(self._parts)
 
     async def read(self, store: BacklogStore) -> None:
-        """Read the snapshots and give each actor its own. If the store refuses a statement, read its
-        halves one by one, so that an unreadable row affects only its own actor. After a StoreAwayError,
-        call it again."""
+        """Read the snapshots, and give each actor its own snapshot. If the store refuses a statement,
+        divide its snapshots between two statements. In this way, an unreadable row affects only its own
+        actor. After a StoreAwayError, call this method again."""
         for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
@@ -121,9 +122,10 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# A workspace can get one more reader while it uses fewer than PORTION times the free readers. A workspace
-# that is alone stops at three of the four readers, as 3 is more than 2 times the free one. Without this
-# limit, slow reads of one workspace could use all readers: a count of a million deliveries takes seconds.
+# A workspace can use another reader while it uses fewer readers than PORTION times the free readers. If
+# only one workspace reads, it stops at three of the four readers: then one reader is free, and 3 is not
+# less than 2 times 1. Without this limit, slow reads of one workspace could use all readers: a count of a
+# million deliveries takes seconds.
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -152,7 +154,8 @@ class WorkspaceRead(Piece, Protocol):
 
 
 class ReadersStatistics(Struct, frozen=True):
-    """Counts since the start, and the present state. A batch of snapshots counts once for each actor."""
+    """Counts since the start, and the present state. `snapshots` and `failures` count each snapshot of a
+    batch."""
 
     readings: int  # without reads of a snapshot alone
     snapshots: int
@@ -199,7 +202,8 @@ class Readers:
                 nursery.start_soon(self._work)
 
     async def _work(self) -> None:
-        # After each batch of snapshots, a reader prefers another read, so that both kinds proceed.
+        # After a batch of snapshots, a reader prefers a read that is not a batch, so that neither kind of
+        # read waits for long.
         batched = False
         while True:
             found = self._next() if batched or not self._snapshot_reads.ready else None

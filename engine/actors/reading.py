@@ -1,4 +1,4 @@
-"""The reads for an actor: answers to its state machine's requests, and the data for a new machine."""
+"""The reads for an actor: answers to its state machine's requests, and data for a new state machine."""
 
 import math
 from collections.abc import Iterable
@@ -19,15 +19,15 @@ from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 from engine.runtime.timers import Timers
 
-# The count of waiting deliveries is repeated if deliveries were committed during it. After this many
-# counts, the last one is used, which can be a little too high.
+# If deliveries were committed while the store counted the waiting deliveries, the count is repeated.
+# After CONSISTENT_TRIES counts, the last result is used, which can be a little too high.
 CONSISTENT_TRIES = 3
 
 
 class Asker(Protocol):
     """The actor that asks the store."""
 
-    generation: int  # raised when a state machine is replaced, whose requests are then void
+    generation: int  # raised when a state machine is replaced: its requests become void
     config: Destination
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
@@ -74,8 +74,9 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # Only the limit of a ReadRequest is lowered when memory is short. For the other requests, an
-        # answer with fewer deliveries than the limit must mean that the store has no more.
+        # The limit of a ReadRequest is lowered when memory is short. The limits of the other requests
+        # stay, because the state machine takes an answer with fewer deliveries than the limit as the end
+        # of the store's deliveries.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -98,8 +99,8 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore a state machine from this record, with those of `spills` that the read may have
-        missed."""
+        """Restore a state machine from this record. Also tell the state machine of the `spills` that the
+        read may have missed."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):
@@ -121,11 +122,12 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
-        """Forget the arrivals so far, because the read will return them. It can return later arrivals,
-        too."""
+        """Forget the arrivals so far, because the read will return them. Keep all later arrivals,
+        although the read can return some of these, too."""
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Begin with the data that was read. None: the read failed; ask for it again after a while."""
+        """Begin with the data that was read. None: the read failed. Then ask for the read again after a
+        while."""
 
 
 class Start:
@@ -165,7 +167,8 @@ class SnapshotReading(Start):
 
 
 class Restoration(Start):
-    """The read for a new state machine if the store may have unsettled deliveries, from `low_seq` on."""
+    """The read for a new state machine whose destination can have unsettled deliveries. The read
+    counts the PENDING deliveries from `low_seq` on, and all RETRYING deliveries."""
 
     __slots__ = ("_low_seq",)
 
@@ -187,8 +190,9 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Only arrivals can change the result during this read, because only this destination's actor
-    settles its deliveries. The mailbox adds the arrivals after `last_seqs`."""
+    """Read the sums of a destination's unsettled deliveries. Arrivals alone can change these sums during
+    the read, because only the destination's actor settles its deliveries. The mailbox adds the arrivals
+    after `last_seqs`."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -199,8 +203,8 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a RETRYING head blocks its lane, so the state machine must begin at the head, even if `low_seq`
-        # is higher
+        # A RETRYING delivery at the head of a lane blocks the lane. So the state machine must begin to
+        # read at this delivery, even if `low_seq` is higher.
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -216,11 +220,11 @@ class Starting(Protocol):
 
 
 class Resting(Protocol):
-    """The directory, which knows the destinations without an actor."""
+    """The part of the directory that activates dormant destinations."""
 
     def activate_dormant(self, destination: str) -> Starting | None:
-        """Return a new actor for a destination with a backlog. None: it has an actor already, or no
-        backlog."""
+        """Return a new actor for a destination with a backlog. None: the destination has an actor
+        already, or has no backlog."""
 
     def awaken(self, destination: str) -> None:
         """Queue the activation of a dormant destination."""
@@ -265,9 +269,9 @@ class Awakening:
 
 
 class PendingRead:
-    """A state machine's only request to the store, until it is answered. While memory is full, the
-    request waits here. Each turn of the actor checks memory again, and a turn follows whenever one of its
-    deliveries ends."""
+    """The request of a state machine to the store, until the request is answered. There is only one at a
+    time. While memory is full, the request waits here. Each turn of the actor checks memory again. The
+    actor gets a turn whenever one of its deliveries ends."""
 
     __slots__ = ("under_way", "waits")
 
@@ -282,8 +286,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed, so that a state machine that must be replaced does not wait
-        for memory."""
+        """Tell the state machine that its waiting request has failed. A state machine with a request
+        cannot be replaced, and would have to wait for memory first."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

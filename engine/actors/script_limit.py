@@ -1,6 +1,7 @@
-"""The limit on attempts that wait for their scripts: a workspace with many such attempts begins no more.
+"""The limit on each workspace's attempts that wait for their scripts.
 
-Otherwise a workspace with slow scripts would fill all places for attempts.
+A workspace at the limit begins no more attempts with scripts. Otherwise a workspace with slow scripts
+would fill all places for attempts.
 """
 
 from itertools import islice
@@ -8,11 +9,12 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The limit is above the 64 jobs that the default two workers can hold, so no worker lacks work. It is one
-# fortieth of the default number of places for attempts.
+# The default two script workers can hold 64 jobs. The limit is higher, so that no worker lacks work. The
+# limit is one fortieth of the attempts that can be in flight by default.
 MOST = 256
-# How many waiting actors are woken for each attempt that no longer waits for its script. Two are safe:
-# after the limit was reached, waking begins only at half the limit.
+# How many waiting actors are woken for each attempt that no longer waits for its script. Although one
+# attempt makes room for only one other, two actors can be woken: waking begins when the count has fallen
+# to half the limit, so there is more room.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 
@@ -27,13 +29,14 @@ class Member(Protocol):
 
 
 class ScriptLimit:
-    """Owner of the counts and of the actors that wait. All calls are made on the trio thread."""
+    """Owner of each workspace's count of attempts that wait for their scripts, and of the actors that
+    this limit holds back. All calls are made on the trio thread."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # The workspaces whose count has reached the limit. A workspace leaves when its count is at half
-        # of the limit.
+        # The workspaces whose count has reached the limit. A workspace is removed when its count has
+        # fallen to half the limit.
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -56,7 +59,8 @@ class ScriptLimit:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
-        """Return whether `member` must begin no attempt now. If so, it is woken when it can."""
+        """Return whether `member` must begin no attempt now. If so, `member` is woken when it can begin
+        attempts again."""
         if not self._full and not self._held:
             return False
         config = member.config
@@ -75,8 +79,9 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake WOKEN actors of a workspace that wait to begin attempts. If `count`, the number of its
-        attempts that wait for a script, is 0, wake all of them: no later call of `left` would do so."""
+        """Wake WOKEN of the actors that this limit holds back in a workspace. `count`: how many attempts
+        of the workspace still wait for their scripts. If none does, no later call of `left` can wake
+        actors, so wake all of them now."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

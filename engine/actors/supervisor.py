@@ -37,7 +37,7 @@ class Child(Struct, frozen=True, kw_only=True):
     If `run` takes `task_status`, the supervisor starts the next child only after `run` has called
     `task_status.started`. After more than `restarts` restarts within `within_s` seconds, the supervisor
     gives up. The pause before a restart is `backoff_s` seconds; each restart within `within_s` doubles
-    it.
+    the pause.
     """
 
     name: str
@@ -70,7 +70,8 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """A child's task. Only `scope` cancels it, because the children must stop in order."""
+    """A child's task. The task can be cancelled only with its `scope`: if the nursery's cancellation
+    reached the tasks, all children would stop at once, instead of in order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
@@ -86,7 +87,7 @@ class _Running:
         self._announces = "task_status" in inspect.signature(child.run).parameters
 
     def started(self, value: object = None) -> None:
-        """Let the next child start. The child calls this as its `task_status`."""
+        """Let the next child start. The child calls this method as `task_status.started`."""
         self.ready.set()
 
     async def run(self) -> None:
