@@ -30,15 +30,16 @@ class SurveyEntry(Struct, frozen=True, gc=False):
 
 IDLE = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
 DISABLED = SurveyEntry(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
-# The states of destinations that are in trouble, but have nothing to send and therefore no actor.
+# The two states of destinations that have no actor and have not recovered from failures: with an open
+# circuit (FAILING), and with a closed circuit (UNRECOVERED).
 FAILING = SurveyEntry(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
 UNRECOVERED = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
 Survey = Mapping[str, SurveyEntry]
 
 
 def entry_of(destination: Destination, survey: Survey) -> SurveyEntry:
-    """Return the state of a destination. A destination that is not in `survey` has nothing to send. A
-    DISABLED destination without an actor is not in trouble."""
+    """Return the state of a destination. A destination that is not in `survey` has nothing to send. If a
+    disabled destination has no actor, its past failures are not shown."""
     active = destination.status is DestinationStatus.ACTIVE
     entry = survey.get(destination.id)
     if entry is None or (entry.failing and not active):
@@ -57,7 +58,8 @@ class Surveyed(Protocol):
 
 
 class Surveys:
-    """Owner of the last survey of each environment that was asked for lately."""
+    """Takes the surveys of environments. Callers who ask for the same environment within FRESH_S share
+    one survey."""
 
     def __init__(
         self,
@@ -72,8 +74,9 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the states of the destinations with work or in trouble. `entry_of` knows the states
-        of all others."""
+        """Return the survey of an environment. It lists only destinations that have an actor, a backlog,
+        or failures from which they have not recovered. For any destination, `entry_of` finds its state.
+        """
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
             if other is None:

@@ -1,7 +1,7 @@
-"""The waker: slow loops over destinations whose actors no message wakes. It only calls the directory.
+"""The waker: slow loops that activate dormant destinations, and stop idle actors.
 
-Destinations are activated shortly before their retries are due; their actors' own timers then keep the
-exact time.
+The waker activates a destination shortly before a retry is due. The timer of the destination's actor
+then keeps the exact time.
 """
 
 import trio
@@ -16,20 +16,20 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one look at the store reads.
 WAKE_AT_ONCE = 1_000
-# The pause after a look that activated fewer destinations than WAKE_AT_ONCE. Until the actor of an
-# activated destination has read the store, each look finds that destination's row again, in place of a
-# later row.
+# The pause after a look that activated fewer destinations than WAKE_AT_ONCE. A look reads the rows with
+# the earliest retries. Some of these rows can belong to destinations whose actors have started already,
+# but have not read the store yet. The pause gives these actors time to read.
 AGAIN_S = 0.1
-# The most destinations that are activated before other tasks run. Their activation takes a millisecond.
+# The waker activates at most this many destinations, in a millisecond, before it yields to other tasks.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
-# If the clock steps back by more than this, dormant destinations with waiting retries are activated. A
-# smaller step delays their retries only a little.
+# If the clock steps back by more than this, the waker activates all dormant destinations with waiting
+# retries. A smaller step needs no action, because it delays the retries only a little.
 SLEPT_OVER_S = 60.0
 
 
 class Waker:
-    """The loops of the waker. It owns only the clock steps that its loop has not handled yet."""
+    """The loops of the waker."""
 
     def __init__(
         self, directory: Directory, store: BacklogStore, clock: Clock, passivate_after_s: float
@@ -42,9 +42,11 @@ class Waker:
         self.looks = 0
 
     def clock_stepped(self, by_s: float) -> None:
-        """Note a step of the clock. Each actor gets a turn soon, since a retry can be due. After a long
-        step back, dormant destinations with waiting retries also get actors, which shorten waits that
-        are now too long."""
+        """Note a step of the clock. Each actor gets a turn soon, because a retry can be due now.
+
+        A long step back makes the waits of retries too long. Then dormant destinations with waiting
+        retries also get actors, and the actors shorten the waits.
+        """
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()

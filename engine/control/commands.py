@@ -1,6 +1,7 @@
-"""The queue of commands: writes of configuration run one after another, each to its end.
+"""The queue of commands, which write configuration.
 
-Read models must change in the order of the commits, so only one command runs at a time.
+Read models must change in the order of the commits. Therefore a command begins only when the command
+before it has ended.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,13 +31,12 @@ class CommandQueue:
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # held while a command runs, and while read models are replaced
-        self.tasks = NurseryOwner()  # they perform commands; a child of the engine's supervisor
+        # Runs the tasks that perform commands. A child of the engine's supervisor.
+        self.tasks = NurseryOwner()
         self._waiting = 0
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform work without the lock, beside other commands. The work must write no
-        configuration.
-        """
+        """Perform work that does not wait for other commands. The work must write no configuration."""
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
@@ -108,10 +108,10 @@ class CommandQueue:
 async def written(write: Awaitable[T]) -> T:
     """Return the result of a write.
 
-    If the write may have been committed, raises Refusal `internal` in place of StoreAwayError: the
-    API answers StoreAwayError with 503, which promises that nothing was written. If it was
-    committed, the read models follow with its notification, or with the reload after the lost
-    connection.
+    The API answers StoreAwayError with 503, which promises that nothing was written. If the database
+    may have committed the write, this function therefore raises Refusal `internal` instead. If the
+    database did commit, the read models get the change from the write's notification, or from the
+    reload after the lost connection.
     """
     try:
         return await write

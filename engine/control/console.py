@@ -35,7 +35,7 @@ TTL_S = 12 * 3600  # a working day; then the key must be entered again
 CODE_TTL_S = 600  # to copy a link from a terminal to a browser
 MOST_ENDED = 100_000  # sessions ended before they expired, some 10 MB; the oldest are dropped
 _NONCE_BYTES = 16
-# The claims: the signing key's id, the token's kind, its end in ms, the API key's id, a nonce.
+# The claims: the signing key's id, the token's kind, the token's end in ms, the API key's id, a nonce.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}scQ16s{_NONCE_BYTES}s")
 _KINDS = {PREFIX: b"s", CODE_PREFIX: b"c"}
 _LONGEST = 256  # bytes of a token
@@ -107,10 +107,10 @@ class ConsoleTokens:
 
 
 class ConsoleTrail(Protocol):
-    """The writer of audit entries about sessions, which can also notify the other nodes."""
+    """The writer of audit entries about sessions. It can also notify the other nodes."""
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
-        """Add an entry, and notify the other nodes of `news` (kind and id)."""
+        """Add an entry. If `news` (kind and id) is given, send it to the other nodes."""
 
 
 class ConsoleCommands:
@@ -124,7 +124,7 @@ class ConsoleCommands:
         self._writer = writer
 
     async def open(self, principal: Principal, credential: Credential) -> NewConsoleSession:
-        """Open a session with a key, or with a login code, which works once."""
+        """Open a session with a key or a login code. A login code works once."""
         used = None
         if credential.code:
             used = (ENDED, _session_of(credential))

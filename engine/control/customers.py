@@ -41,8 +41,8 @@ class QuotasDraft(Document):
 
 
 class PermissionsDraft(Document):
-    """The permissions of one customer's sessions. The workspace setting `customerMay` has the same names,
-    and applies where a permission is null."""
+    """The permissions of one customer's sessions. If a permission is null, the permission of the same
+    name in the workspace setting `customerMay` applies."""
 
     # one field for each Ability, by its name
 
@@ -139,8 +139,8 @@ class QuotaCheck:
     async def tally(
         self, principal: Principal, environment: int, quota: Quota
     ) -> CustomerTally | None:
-        """Check that a session's customer can add one more row. Return the tally of the customer's
-        account, None for a key.
+        """Check that the quota of a session's customer allows one more row, and return the tally of the
+        customer's account. If the principal is not a session, check nothing and return None.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """

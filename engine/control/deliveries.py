@@ -1,7 +1,8 @@
-"""Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
+"""Commands on single deliveries that wait: retry a delivery ahead of its schedule, or cancel it.
 
-The delivery's actor carries out such an *order*. The caller gets its answer when the store shows
-the change. Until then the order is repeated, because a restart of the actor can lose it.
+Both commands send an *order* to the actor of the delivery's destination. `cancel` waits until the store
+shows the change, and repeats the order meanwhile, because an actor that restarts can lose an order.
+`retry` sends the order once, and waits a second at most.
 """
 
 from collections.abc import Iterable
@@ -75,10 +76,10 @@ class DeliveryCommands:
     async def retry(
         self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Order a delivery to be sent now, and return it. `own` is the customer of the session that
-        asks, None for a key.
+        """Order that a delivery is sent now, and return the delivery. `own` is None if the caller uses a
+        key. If the caller uses a customer's session, `own` is that customer.
 
-        Raises Refusal 404, and 409 where it was delivered, discarded or simulated.
+        Raises Refusal 404, and 409 if the delivery was delivered, discarded or simulated.
         """
         found = await self._entry(environment, identifier, own)
         if found.dlq_status is DlqStatus.IN_DLQ:
@@ -100,8 +101,8 @@ class DeliveryCommands:
     ) -> DeliveryEntry:
         """Cancel a delivery, so that no further attempt begins, and return it.
 
-        Raises Refusal 404, 409 where the delivery is IN_DLQ or has ended otherwise, and 503 where
-        it was not cancelled in time.
+        Raises Refusal 404, 409 if the delivery is IN_DLQ or has ended in another way, and 503 if the
+        delivery was not cancelled in time.
         """
         found = await self._entry(environment, identifier, own)
         if found.dlq_status is DlqStatus.DISCARDED:
@@ -120,7 +121,7 @@ class DeliveryCommands:
     async def resume(self, principal: Principal, record: DestinationRecord) -> None:
         """Resume a destination: a wait for a Retry-After ends, and so does the pause of an open circuit.
 
-        Raises Refusal 409 where it is archived or disabled.
+        Raises Refusal 409 if the destination is archived or disabled.
         """
         if record.status is not DestinationStatus.ACTIVE:
             raise Refusal(

@@ -48,7 +48,7 @@ _ACTIONS = {
 RECEIVER_GONE = "receiver-gone"  # the audit log's author of a change that the service makes itself
 RECEIVER_FAILS = "receiver-fails"
 _REASONS = {RECEIVER_GONE: "GONE", RECEIVER_FAILS: "FAILING"}
-_PASSING = {"conflict", "internal", "overloaded"}  # codes of refusals that a later try can escape
+_PASSING = {"conflict", "internal", "overloaded"}  # refusals after which a later try can succeed
 
 log = structlog.get_logger("angarium.control")
 
@@ -139,7 +139,7 @@ class DestinationCommands:
     async def update(
         self, principal: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
     ) -> tuple[DestinationRecord, str | None]:
-        """Apply a merge patch; return the next version, with the new secret if one was asked for."""
+        """Apply a merge patch. Return the next version, and the new secret if the patch asks for one."""
         changes = {name: value for name, value in patch.items() if name not in OF_ROTATION}
         rotation = rotation_of(patch)
 
@@ -156,7 +156,8 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # Hosts are checked before the command: other commands would wait for the name look-ups.
+            # The check of hosts looks up names, which can be slow. A check within the command would delay
+            # other commands.
             present = await destination_of(self._store, principal, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
@@ -191,11 +192,12 @@ class DestinationCommands:
     async def disable_gone(
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
-        """Disable a destination whose receiver answered 410, or (`overdue`) failed for longer than the
-        destination allows. `quiet`: announce nothing, because only deliveries of own events failed there.
+        """Disable a destination whose receiver answered 410. If `overdue` is True, the reason is that the
+        receiver failed for longer than the destination allows. If `quiet` is True, nothing is announced:
+        only deliveries of Angarium's own events failed at this destination.
 
-        Repeats the change while the store is away or other changes come first. Logs an error that cannot
-        pass, and does not raise it."""
+        Repeats the change while the store is away, and if another change of the destination was written
+        first. Logs an error that repetition cannot end, and does not raise that error."""
         principal = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -204,7 +206,8 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # A new URL or template means a new receiver, which has neither answered 410 nor failed.
+            # A new URL or template means a new receiver. The former receiver answered 410 or failed, not
+            # the new receiver, so the destination stays enabled.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:
@@ -224,7 +227,7 @@ class DestinationCommands:
             except Refusal as refusal:
                 if refusal.code in _PASSING:
                     raise surely_nothing(refusal.message) from refusal
-                raise PoisonError(refusal.message) from refusal  # no later try can escape it
+                raise PoisonError(refusal.message) from refusal  # no later try can succeed
 
         try:
             await self._outage.outlast(attempt, writes=True)

@@ -1,8 +1,8 @@
 """Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter
 selects.
 
-Each chunk of a bulk request goes through the entry queue of the intake, which writes it between two
-groups of events.
+A bulk request is written in chunks of deliveries. Each chunk waits in the intake's entry queue. The
+intake writes a chunk between two writes of new events.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +36,8 @@ MOST = 10_000  # deliveries that one request takes out of the queue, within seco
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
 PATIENCE_S = 5.0  # the longest wait for a chunk; ingestion waits as long for its group
-# The longest pause after a chunk. A pause lasts as long as the chunk before it, so that groups of events
-# get half of the intake's time.
+# The longest pause after a chunk, unless `per_second` needs a longer pause. The pause lasts as long as
+# the chunk took, up to this limit. During the pause, the intake writes new events.
 LONGEST_REST_S = 0.1
 AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait
 EACH = 1  # per environment: a second request would only take the deliveries of the first
@@ -46,8 +46,8 @@ _CHANGES = {"retry": "retried", "discard": "discarded"}
 
 
 class Bulk(Struct, frozen=True):
-    """The result of a bulk request. A delivery that is `matched`, but neither `done` nor `remaining`,
-    has left the queue meanwhile, or cannot be retried because its event is gone."""
+    """The result of a bulk request, in numbers of deliveries. A delivery that counts as `matched`, but
+    neither as `done` nor as `remaining`, left the queue during the request, or its event is gone."""
 
     matched: int
     done: int
@@ -55,16 +55,16 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The limits on the deliveries that one request writes: in all (None: `MOST`), and per second (None:
-    no limit)."""
+    """The limits of one bulk request. `most`: the deliveries that it writes in total (None: `MOST`).
+    `per_second`: the deliveries that it writes per second (None: no limit)."""
 
     most: int | None = None
     per_second: float | None = None
 
     @property
     def chunk(self) -> int:
-        """The number of deliveries that one chunk writes: at most as many as `per_second` allows in a
-        second."""
+        """The largest number of deliveries in one chunk. A chunk holds no more deliveries than
+        `per_second` allows in a second, but at least one."""
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:

@@ -134,7 +134,7 @@ class ErasureCommands:
 
 
 AT_ONCE = 50  # events in one statement: some 10 ms
-REST = 1.0  # pause after a step, in durations of the step: a connection is free half of the time
+REST = 1.0  # the pause after a step, as a multiple of the step's duration
 STEP_AGAIN_S = 2.0  # after a step that failed: a delivery was in flight, or the database away
 LOOK_S = 60.0  # between two looks for requests that another process accepted
 ARCHIVED = 100  # destinations that are read at a time
@@ -236,14 +236,14 @@ class CustomerErasures:
     async def _erase(
         self, principal: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Return how many were erased, and whether none is left."""
+        """Return how many events were erased, and True if no event is left to erase."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):
             try:
                 await self._erasure.erase(principal, environment, event)
             except Refusal as refusal:
-                if refusal.code != "not_found":  # retention hides it, and removes it anyway
+                if refusal.code != "not_found":  # retention will remove an event that it hides
                     return done, False
             else:
                 done += 1

@@ -104,7 +104,7 @@ def _proposal(
     """Return the most detailed schema that is not refused."""
     description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
     for depth in DEPTHS:
-        # Copied through JSON, so that no two parts of the schema are the same object.
+        # The same object can occur twice in the schema. The copy through JSON makes two objects of it.
         schema = json.loads(json.dumps(schema_at(depth)))
         pause()
         proposal = SchemaDraft.model_validate(

@@ -54,7 +54,7 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Null is refused, not read as false: a caller who writes null can mean a dry run.
+    # Null is refused. If null were read as false, a caller who meant a dry run would send a request.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 
@@ -111,8 +111,8 @@ class Inspections:
     async def rehearse(
         self, environment: int, identifier: str, draft: SampleDraft
     ) -> DeliveryDetail:
-        """Return a test as the log would show it after a success; nothing is sent or recorded. Raises
-        Refusal 400, 404, 409 (archived) or 413."""
+        """Return the delivery that the log would show after a successful test. Nothing is sent, and
+        nothing is recorded. Raises Refusal 400, 404, 409 (archived) or 413."""
         destination, record = await self._required(environment, identifier)
         sample = await self._sample(environment, draft)
         return rehearsed(record, self._delivery(destination, sample))
@@ -188,7 +188,7 @@ class Inspections:
 
 
 def rehearsed(destination: DestinationRecord, delivery: Delivery) -> DeliveryDetail:
-    """Return the record of a test, as if its attempt had been a success just now."""
+    """Return the record of a test, as if the test's attempt had just succeeded."""
     event, template = delivery.event, destination.template
     transform = destination.transform
     headers = [[name, None if is_secret(name) else value] for name, value in destination.headers]

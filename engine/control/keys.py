@@ -1,6 +1,6 @@
-"""Commands on workspaces and keys: create, list, rotate, revoke, and the keys of the first start.
+"""Commands on workspaces and keys. On the first start, a command makes a workspace and its first keys.
 
-The database keeps only the digest of a secret; the secret is returned once.
+The database keeps only the digest of a secret. The secret itself is returned once.
 """
 
 import re
@@ -162,7 +162,7 @@ class KeyCommands:
         *,
         principal: Principal | None = None,
     ) -> NewKey:
-        """Add a key as `create` does, to a workspace that is given by its id."""
+        """Add a key as `create` does. `workspace` is the id of the workspace."""
         _check_name(name)
         if environment is None and scope is Scope.INGEST:
             raise invalid("scope", "an MCP key has scope read or manage")
@@ -193,7 +193,8 @@ class KeyCommands:
         return [key for key in keys if key.revoked_at_ms is None]
 
     async def strongest(self) -> KeyRecord | None:
-        """Return the oldest workspace's key with the most rights, None if none of its keys can read."""
+        """Return the key with the most rights in the oldest workspace. Return None if that workspace has
+        no key that can read."""
         tenants = await self._tenants.all()
         keys = await self.list(tenants[0]) if tenants else ()
         able = [key for key in keys if key.secrets and key.scope is not Scope.INGEST]
@@ -233,7 +234,7 @@ class KeyCommands:
     async def revoke(
         self, key_id: str, *, principal: Principal | None = None, reach: Reach | None = None
     ) -> None:
-        """End a key with all its secrets. Raises Refusal 404 where it is unknown or revoked already."""
+        """End a key with all its secrets. Raises Refusal 404 if the key is unknown or already revoked."""
 
         async def attempt() -> bool | None:
             key = await self._present(key_id, reach)
@@ -249,8 +250,8 @@ class KeyCommands:
         await self._writer.attempts("the key", attempt)
 
     async def bootstrap(self, scopes: Iterable[Scope] = Scope) -> Sequence[NewKey]:
-        """If there is no workspace at all, make one, with a key for each scope in its environment
-        DEVELOPMENT."""
+        """If there is no workspace, make a workspace. Add one key for each scope to the new workspace's
+        environment DEVELOPMENT, and return these keys."""
         if await self._tenants.all():
             return []
         try:

@@ -23,7 +23,7 @@ class LastUseStore(Protocol):
 
 
 class LastUse:
-    """The uses of keys that this process saw. Owner: the trio thread."""
+    """The uses of keys that this process saw. Only the trio thread uses this object."""
 
     def __init__(self, store: LastUseStore, now: Callable[[], float]) -> None:
         self._store = store

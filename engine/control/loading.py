@@ -1,7 +1,7 @@
 """The loader of read models.
 
-The loader holds the lock of the commands while it reads, so that read models follow the order of
-commits.
+The loader holds the lock of the commands while it reads. Without the lock, a command could commit
+meanwhile, and the loader would then replace the committed change by older rows.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -17,8 +17,8 @@ from engine.model.documents import is_uuid
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# The time after which the loader yields. It counts time, not rows, because a destination with a template
-# takes as long as twenty others.
+# The loader yields to other tasks after this time. It does not count rows, because some rows take longer:
+# a destination with a template takes as long as twenty destinations without a template.
 SLICE_S = 0.002
 
 
@@ -49,8 +49,8 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Commands wait while the loader reads. So rows whose present version is known are not read again.
-        Raises StoreError; then nothing has changed.
+        Commands wait while the loader reads. To shorten the wait, the loader does not read destinations
+        and rules again if it knows their present version. Raises StoreError, and then changes nothing.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -74,9 +74,10 @@ class Loader:
                 projection.schema(environment, event_type, None)
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that notifications name. Raises StoreError. An unknown kind is ignored. The
-        commands' lock is taken only once for all of them, because to take it the loader waits behind
-        earlier commands.
+        """Read the rows that notifications name. Raises StoreError. An unknown kind is ignored.
+
+        The loader takes the lock of the commands once, not once for each row, because it can wait long
+        for the lock.
         """
         known = [
             (self._kinds[kind], identifier)

@@ -43,15 +43,16 @@ class MachineCommands:
         self._writer = writer
 
     async def drain(self, principal: Principal, machine: str) -> None:
-        """Let other machines take over all parts of the database that a machine works for. Without
-        another machine, it keeps its parts. Raises Refusal 404 if the machine has no live node."""
+        """Drain a machine: other machines take over its parts of the database. The drained machine keeps
+        the parts that no other machine can take. Raises Refusal 404 if no live node runs on the machine.
+        """
         self._require_live(machine)
         if await written(self._drained.drain(machine)):
             await self._note(principal, machine, drained=True)
 
     async def undrain(self, principal: Principal, machine: str) -> None:
-        """Let a machine get its share of the parts again. Raises Refusal 404 if the machine is not
-        drained and has no live node."""
+        """End the drain of a machine: it gets its share of the parts again. Raises Refusal 404 for an
+        unknown machine, which is neither drained nor runs a live node."""
         if await written(self._drained.undrain(machine)):
             await self._note(principal, machine, drained=False)
         else:

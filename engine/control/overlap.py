@@ -6,12 +6,12 @@ from typing import NamedTuple
 from engine.core.pattern_index import ANY, OWN, Steps, parts_of
 from engine.runtime.slices import no_pause
 
-VISITS = 500_000  # of patterns, some 100 ms; a longer search returns True, to be safe
+VISITS = 500_000  # visits to patterns, some 100 ms; a longer search returns True, to be safe
 
 
 class _SegmentPattern(NamedTuple):
     """One pattern of a rule, split into segments. A segment None matches any segment of an event type.
-    With `tail`, the type must have one or more further segments."""
+    If `tail` is True, the event type must have at least one more segment than the pattern."""
 
     rule: str
     segments: tuple[str | None, ...]
@@ -50,7 +50,7 @@ def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
 
 
 class _Search:
-    """A search through event types, segment by segment. In its patterns, "" is the id of the new rule."""
+    """A search through event types, segment by segment. The new rule's patterns have the rule id ""."""
 
     def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most
@@ -58,8 +58,11 @@ class _Search:
         self._visits = VISITS
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
-        """Return True if too many rules match an event type that begins with the `depth` segments chosen
-        so far. `live`: the patterns that can still match such a type."""
+        """Return True if too many rules match the same event type.
+
+        The search has chosen the first `depth` segments of the event type. `live`: the patterns that can
+        still match after this choice.
+        """
         if not self._enough(live):
             return False
         self._visits -= len(live)

@@ -36,8 +36,8 @@ class TenantStore(Protocol):
         """Add a workspace with its three environments; None when the name is taken."""
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan. Return False if its plan in the store is not the one that
-        `workspace` has."""
+        """Put a workspace on another plan. Return False if its plan in the store is not
+        `workspace.plan`."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
@@ -69,7 +69,8 @@ class KeyStore(Protocol):
     async def reached(
         self, key: str, workspace: str, environment: int, *, mcp: bool
     ) -> KeyRecord | None:
-        """Return a key of the environment by its id; with `mcp`, also an MCP key of the workspace."""
+        """Return a key by its id, if it is a key of the environment. If `mcp` is True, it can also be an
+        MCP key of the workspace."""
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""
@@ -77,8 +78,8 @@ class KeyStore(Protocol):
     async def page(
         self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
     ) -> list[KeyRecord]:
-        """Return an environment's keys with an id below `before`, newest first; with `mcp`, also the
-        workspace's MCP keys."""
+        """Return an environment's keys with an id below `before`, newest first. If `mcp` is True, the
+        workspace's MCP keys are among them."""
 
 
 class DestinationStore(Protocol):
@@ -92,14 +93,15 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment has `at_most`
-        destinations that are not archived, or if the account's tally is no longer that of `customer`.
-        """
+        destinations that are not archived, or if the account's tally has changed since `customer` was
+        read."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version of a destination."""
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Write a version of a destination that makes a script live, if the script still exists."""
+        """Make a script live: write the destination's next version, which uses the script. Write nothing
+        if the script was removed."""
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
@@ -146,11 +148,11 @@ class TransformStore(Protocol):
         """Add the next version of a destination's script; the store assigns `version`.
 
         Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if
-        `customer` is out of date.
+        the account's tally has changed since `customer` was read.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
-        """Remove a version that is not live, of a destination that is not archived."""
+        """Remove a version. Nothing is removed if the version is live or the destination is archived."""
 
     async def get(self, environment: int, script: str) -> TransformScript | None:
         """Return a version."""
@@ -163,8 +165,9 @@ class TransformStore(Protocol):
     async def page(
         self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
     ) -> TransformPage:
-        """Return a destination's versions with an id below `before`, newest first: at most `limit`, with
-        at most `max_bytes` of sources, except that the first one can be larger."""
+        """Return a destination's versions with an id below `before`, newest first: at most `limit`
+        versions, whose sources have at most `max_bytes` together. The newest version is always
+        returned, even if its source is larger."""
 
     async def used(self, workspace: str) -> int:
         """Return how many scripts of a workspace its plan counts."""
@@ -183,8 +186,8 @@ class CustomerStore(Protocol):
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose customerExternalId begins with `prefix`, sorted by its bytes, after the
-        account `after`."""
+        """Return accounts whose customerExternalId begins with `prefix`. The accounts are in the byte
+        order of the customerExternalId, and begin after the account whose id is `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
         """Write the next version of name, quotas and permissions."""
@@ -208,19 +211,18 @@ class RuleStore(Protocol):
         """Add a rule.
 
         Nothing is added if the destination is archived, if the environment has `at_most` rules, if a
-        rule of the environment was written after `tally` was read, or if `customer` is out of date.
-        """
+        rule of the environment was written after `tally` was read, or if the account's tally has
+        changed since `customer` was read."""
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version of a rule, if no rule of the environment was written after `tally`
-        was read.
-        """
+        """Write the next version of a rule. Nothing is written if another write changed a rule of the
+        environment after `tally` was read."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove rules of one environment, and write an audit entry for each; return the ids that were
-        removed."""
+        """Remove rules of one environment, and write an audit entry for each rule. Return the ids of the
+        rules that were removed."""
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
         """Return (environment, id) of archived destinations that still have rules."""
@@ -229,17 +231,16 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules with a filter for destinations of `account` (None: for destinations without an
-        account), and the tally of the environment's rules. After `at_most` patterns, no further rule is
-        read.
-        """
+        """Return the patterns of rules that have a filter, and the tally of all the environment's rules.
+        Only rules whose destination is tied to `account` are read (None: tied to no account). The read
+        stops when it has found more than `at_most` patterns."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return the recorded failures of filters, by rule."""
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
         """Add failures of filters to the records of their rules. Skip a rule whose filter has changed
-        since."""
+        since the failure."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove a rule."""
@@ -259,8 +260,8 @@ class RuleStore(Protocol):
         limit: int,
         account: str | None = None,
     ) -> list[RuleModel]:
-        """Return rules with an id below `before`, newest first; with `account` only those of its
-        destinations."""
+        """Return rules with an id below `before`, newest first. If `account` is given, return only rules
+        for the destinations of that account."""
 
 
 class Erasing(Struct, frozen=True):
@@ -292,8 +293,8 @@ class ErasureRows(Protocol):
         """Return the account of a customer."""
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request to erase a customer's contents. If the customer has an unfinished request, it is
-        extended to the events accepted since. A finished request begins again."""
+        """Add a request to erase a customer's contents. If the customer has an unfinished request, that
+        request is extended to the events accepted until now. A finished request begins again."""
 
     async def unfinished(self) -> list[Erasing]:
         """Return the requests that are not finished."""
@@ -357,7 +358,7 @@ class ConfigurationStore(Protocol):
         """Settings of workspaces."""
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read all rows in one snapshot, except versions that are `known`."""
+        """Read all rows in one snapshot, except destinations and rules whose present version is known."""
 
 
 class Projection:

@@ -24,8 +24,8 @@ NOWHERE = parse_target("https://destination.invalid/")  # a name that never reso
 
 
 class ModelProjection(Projection):
-    """The projection of a server: into its read models and its directory of actors. Only commands
-    and the loader change its collections.
+    """Writes committed changes into a server's read models, and passes destinations to their actors.
+    Only commands and the loader call the methods that change something.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Put this version of a destination into the read models, and pass it to the actor."""
+        """Put this version of a destination into the read models, and pass the version to the actor."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
@@ -100,7 +100,8 @@ class ModelProjection(Projection):
             record, environment.workspace, self._catalog, self.most_concurrency
         )
         self._configure(destination)
-        # Last: if `_configure` raises, the next notification of this version is not ignored.
+        # This call comes last. If `_configure` raises, the read models still have the former version, so
+        # the next notification of this version is not ignored.
         self._models.put_destination(destination)
 
     def rule(self, rule: RuleModel) -> None:
@@ -145,9 +146,9 @@ def engine_view(
 ) -> Destination:
     """Return a destination as the engine sees it.
 
-    A release can make a destination invalid: rules for URLs become stricter, a template leaves the
-    catalog, or it refuses the configuration. Such a destination counts as disabled: its deliveries wait
-    until it is changed.
+    A new release can make a stored destination invalid. For example, the rules for URLs can be stricter,
+    the catalog can lack the template, or the template can refuse the stored configuration. Such a
+    destination counts as disabled: its deliveries wait until the destination is changed.
     """
     status = record.status
     headers = record.headers
@@ -155,7 +156,7 @@ def engine_view(
         target, headers = _receiver(record, catalog)
         headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
-        # with a template, log only which fields are refused: the message could quote a secret
+        # For a template, the log names only the refused fields. The message could quote a secret.
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",

@@ -119,7 +119,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Null is refused, not read as false: a caller who writes null can mean a dry run.
+    # Null is refused. If null were read as false, a caller who meant a dry run would change deliveries.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:

@@ -1527,8 +1527,8 @@ export interface OutcomeCounts {
 }
 
 /**
- * The permissions of one customer's sessions. The workspace setting `customerMay` has the same
- * names, and applies where a permission is null.
+ * The permissions of one customer's sessions. If a permission is null, the permission of the same
+ * name in the workspace setting `customerMay` applies.
  */
 export interface PermissionsDraft {
   createDestinations?: boolean | null;

@@ -33,8 +33,8 @@ class CustomerUse(TypedDict):
 
 
 class PermissionsDraft(TypedDict, total=False):
-    """The permissions of one customer's sessions. The workspace setting `customerMay` has the
-    same names, and applies where a permission is null.
+    """The permissions of one customer's sessions. If a permission is null, the permission of the
+    same name in the workspace setting `customerMay` applies.
     """
 
     createDestinations: bool | None
