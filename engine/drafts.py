@@ -1,6 +1,6 @@
 """The documents that callers write, destinations and routing rules, with all checks of their shape.
 
-The commands check what depends on other rows (accounts, archived destinations).
+The commands check what needs the database: whether an account exists, or a destination is archived.
 """
 
 import re
@@ -62,7 +62,7 @@ RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
 
 @dataclass(frozen=True, slots=True)
 class NullIs:
-    """The annotation of a field that reads null as `default`. Its schema allows null."""
+    """The annotation of a field that accepts null, also in its schema. A null becomes `default`."""
 
     default: Any
 
@@ -81,8 +81,8 @@ class NullIs:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """The annotation of a field of an answer. The API documents the field with the schema of `model`, but
-    the code's type differs: another model with the same fields, or a JSON fragment."""
+    """The annotation of a field of an answer. The API documents the field with the schema of `model`. The
+    code uses another type for the field: another model with the same fields, or a JSON fragment."""
 
     model: Any
 
@@ -124,7 +124,7 @@ class OrAuto:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # Not `const`: client generators would take it for the only value of the whole field.
+        # An `enum`: client generators would take a `const` for the only value of the whole field.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -277,7 +277,8 @@ class AnyDestinationDraft(
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> Self:
-        """Read the form that `templateId` selects, so that no error is about the other form."""
+        """Read a draft with a template or without, as `templateId` says. All errors are about this
+        form."""
         if obj.get("templateId") is None:
             return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
         if "url" in obj:
@@ -343,8 +344,11 @@ class RuleDraft(Document):
 def patch_of(
     draft: type[Document], name: str, without: tuple[str, ...] = (), **replaced: Any
 ) -> type[Document]:
-    """Return the model of a draft's merge patch, without the fields `without`. All fields are optional;
-    null stands for a default. `replaced`: the types of fields that differ from the draft's or are new."""
+    """Return the model of a merge patch of a draft. All fields are optional; null stands for a default.
+
+    The patch leaves out the draft's fields in `without`. `replaced` gives types to fields: to fields that
+    have another type in the draft, and to fields that only the patch has.
+    """
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
         if field in without:

@@ -35,7 +35,8 @@ class DeliveryStatus(IntEnum):
 
 
 class DeliveryTrouble(IntEnum):
-    """The trouble that a delivery is in, or was in before its requeue; null for none.
+    """The trouble that a delivery is in. A delivery that was requeued from the DLQ is REQUEUED even after
+    it is DELIVERED. A delivery without trouble has null.
 
     Partial indexes on this column hold only the rows with trouble.
     """
@@ -47,7 +48,8 @@ class DeliveryTrouble(IntEnum):
 
 
 class DlqStatus(IntEnum):
-    """The fate of a delivery that was dead or discarded at some time. Null for all others."""
+    """The fate of a delivery that was dead or discarded at some time. A delivery that was never dead or
+    discarded has null."""
 
     IN_DLQ = 1
     RETRIED_FROM_DLQ = 2
@@ -153,7 +155,8 @@ class CredentialKind(IntEnum):
 
 
 class ReplayStatus(IntEnum):
-    """The status of a replay job. Jobs below COMPLETED are unfinished; an index relies on the numbers."""
+    """The status of a replay job. The numbers of unfinished jobs are those below COMPLETED. An index
+    relies on this order."""
 
     PENDING = 0  # being counted
     RUNNING = 1

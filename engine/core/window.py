@@ -1,11 +1,12 @@
 """The window of a destination's backlog: counts of the deliveries in memory, and cursors into the store.
 
-An unordered destination has a cursor for each class. An ordered destination has one cursor for all
-classes together. The classes of one cursor are a group.
+In an unordered destination, each class of deliveries is a group. In an ordered destination, all classes
+together are one group. Each group has its own cursor, which is a seq.
 
-The rule: all unsettled deliveries of a group with a seq up to its cursor are in memory. Exceptions are
-skipped lanes, and RETRYING deliveries, which are read when due. Beyond the cursor, memory has only due
-retries, deliveries that a person retries or cancels, and arrivals that are set aside until a read ends.
+Memory holds all unsettled deliveries of a group up to the group's cursor, with two exceptions: deliveries
+of skipped lanes, and RETRYING deliveries, which are read when they are due. Beyond the cursor, memory
+holds only three kinds of deliveries: retries that are due, deliveries that a person retries or cancels,
+and deliveries that arrived during a read and wait for the read's answer.
 A cursor is *direct* while it is at the last known seq: then arrivals go straight into memory.
 """
 
@@ -23,7 +24,8 @@ SOON_S = 5.0  # a retry that is due within this time stays in memory, if there i
 
 @lru_cache(maxsize=16)
 def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
-    """Return, by class, how much memory can be in use while a delivery of the class still fits."""
+    """Return the limit of each class. A delivery enters memory only while the memory in use is below the
+    limit of the delivery's class."""
     part = limit // RESERVE
     return tuple(limit - part * (1 if ordered else k) for k in range(1, len(CLASSES) + 1))
 
@@ -110,7 +112,7 @@ class Window:
         return not held or (held < self.caps[queue] and size <= self.byte_caps[queue])
 
     def admit(self, delivery: Delivery) -> bool:
-        """Count a delivery that enters memory, if it `fits`. Returns whether it does."""
+        """If a delivery `fits`, count it as in memory and return True. Otherwise return False."""
         if not self.fits(delivery):
             return False
         self.held += 1
@@ -118,22 +120,23 @@ class Window:
         return True
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Return whether memory has room for an arrival that waits for the answer of its group's read.
-        The room that is reserved for the answer counts as free."""
+        """Return whether memory has room for a delivery that arrives during a read of its group. The
+        delivery can use the room that is reserved for the read's answer."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
 
     def fits_urgently(self, delivery: Delivery) -> bool:
-        """Return whether a due retry, or a delivery of a lane, has room."""
+        """Return whether memory has room for a due retry, or for a delivery that was read for a skipped
+        lane. Both can use all memory of the destination."""
         if not self.held:
             return True
         limits = self.limits
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return how many deliveries and bytes may be read for a class. `queue` is None for reads of due
-        retries and of lanes."""
+        """Return how many deliveries and bytes a read can bring into memory. `queue` is the class that is
+        read. It is None for a read of due retries or of a lane, which can use all memory."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:
@@ -152,7 +155,8 @@ class Window:
     def note(self, group: int, seq: int, count: int) -> None:
         """Count committed deliveries that stay in the store. `seq`: their highest seq.
 
-        Raises LostTrackError if the cursor is already beyond `seq`, because of a later arrival.
+        Raises LostTrackError if a later arrival has already moved the cursor beyond `seq`: no read would
+        find these deliveries.
         """
         self.stored += count
         if seq > self.lasts[group]:
@@ -167,8 +171,8 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether an arrival goes straight into memory. Only for a window whose cursors are all
-        direct."""
+        """Return whether an arrival goes straight into memory. Call this only while all cursors of the
+        window are direct."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:

@@ -1,7 +1,7 @@
 """The attachments of an incoming event: their content is stored before the event is committed, and
 removed if the event is refused.
 
-The intake writes the rows in the event's own transaction (`Submission.files`).
+The intake writes the files' rows in the event's own transaction (`Submission.files`).
 """
 
 from collections.abc import AsyncIterator
@@ -38,8 +38,8 @@ RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of a request's events, and their content, which is held until the events are accepted or
-    refused."""
+    """The files of a request's events. `held`: the content of the files, which the depot must not remove
+    until the events are accepted or refused."""
 
     files: list[FileRecord]
     held: list[Kept]
@@ -59,11 +59,11 @@ class Attaching:
         self._waiting = 0
 
     async def attach(self, accepted: Accepted) -> Attached:
-        """Store an event's attachments, and rewrite its `attachments` to name the files.
+        """Store an event's attachments, and rewrite the event's `attachments` to name the stored files.
 
-        Raise Refusal `overloaded`, or `not_found` for an unknown file. With an idempotency key, raise
-        KeyedRefusal instead of `not_found`: an event with the same key can have been accepted before.
-        After an error nothing is held.
+        Raise Refusal `overloaded`, or `not_found` if an attachment names an unknown file. If the event
+        has an idempotency key, raise KeyedRefusal instead of `not_found`: the caller must first look for
+        an accepted event with the same key. After an error, no content is held.
         """
         event = accepted.event
         assert event.attachments is not None
@@ -178,8 +178,8 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return `file` with the content of the named file. If that content is not stored yet, return
-        `file` with the named file's source URL."""
+        """Return `file` with the content of the file whose id is `uri`. If that content is not stored
+        yet, return `file` with the source URL of the file whose id is `uri`."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

@@ -1,7 +1,7 @@
 """Attachments: checked as callers write them, and rendered as receivers see them. Pure functions.
 
-The caller's values stay byte for byte, except for the source, which names the stored file. No receiver
-learns a URL that was meant for this service.
+Receivers get the caller's values byte for byte, with two exceptions. `sizeBytes` is the measured size.
+`source` names the stored file: the URL from which this service fetches the file stays secret.
 """
 
 import json
@@ -70,7 +70,7 @@ def read_attachments(raw: bytes) -> list[AttachmentDraft]:
 
 
 def judge(attachments: list[AttachmentDraft]) -> None:
-    """Raise a Refusal that names the field for attachments that cannot become files."""
+    """Raise a Refusal if attachments cannot become files. The Refusal names the field that is wrong."""
     if len(attachments) > ATTACHMENTS_MOST:
         raise invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
     for index, attachment in enumerate(attachments):
@@ -107,7 +107,7 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
     """Return `attachments` as receivers get them. If the caller gave no name or type, the entry gets the
-    file's."""
+    name or type of the stored file."""
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
@@ -125,8 +125,8 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
 
 
 def measured(raw: bytes, files: Sequence[FileRecord]) -> bytes:
-    """Return stored `attachments` with the measured size and hash of `files`, which are in the same
-    order."""
+    """Return an event's stored `attachments` with the measured sizes and hashes of their files. `files`
+    are in the order of the attachments."""
     left = iter(files)
     shown = []
     for entry in _entries.decode(raw):
@@ -152,8 +152,8 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files that stored `attachments` name, in order. Entries from before the
-    service stored files name none."""
+    """Return the ids of the files in an event's stored `attachments`, in order. Entries that are older
+    than the service's storage of files have no id."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):
@@ -190,7 +190,7 @@ def is_file_id(uri: str) -> bool:
 
 
 def payload_of(file: FileRecord) -> bytes:
-    """Return the payload of a file's event; `metadata` stays byte for byte."""
+    """Return the payload of a FILE event. The file's `metadata` is copied byte for byte."""
     shown = {
         "id": file.id,
         "fileName": file.file_name,

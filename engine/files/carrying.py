@@ -26,8 +26,8 @@ from engine.wire.fetch import SourceError
 HEADER = b"angarium-file-url"
 KNOWN_S = 60.0  # files are removed only days after their event
 KNOWN_EVENTS = 4_096  # with the ids of at most twenty files each: some KB
-# The limit on the bytes of all known events' payloads and attachments. Those of one event mostly have
-# less than 1 KiB.
+# The limit on the bytes of payloads and attachments that the carrier remembers, for all events together.
+# The payload and attachments of one event mostly have less than 1 KiB.
 KNOWN_BYTES = 16 * 1024 * 1024
 # A failure of an event's files is remembered for at least this time. Meanwhile, all attempts of the event
 # get this failure without a request to the source. A delivery's own retry begins later: after 0.8 s or
@@ -44,7 +44,8 @@ Done = Callable[[Carried | Failure], None]
 class ReadyFiles(Struct, frozen=True):
     """An event's files, all stored.
 
-    `payload` is the event's if it describes a file. `attachments` have measured sizes and hashes.
+    `payload` is the payload of a FILE event, None for other events. `attachments` are the event's
+    attachments with measured sizes and hashes.
     """
 
     ids: tuple[str, ...]
@@ -53,7 +54,7 @@ class ReadyFiles(Struct, frozen=True):
 
 
 class KnownFiles(Struct, frozen=True):
-    """The state of an event's files, valid until trio's clock reaches `until`."""
+    """The result that the carrier remembers for an event's files, until trio's clock reaches `until`."""
 
     result: ReadyFiles | Failure
     until: float
@@ -67,8 +68,8 @@ class KnownFiles(Struct, frozen=True):
 
 
 class FileCarrier:
-    """The `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that wait for
-    files."""
+    """The `engine.outbound.ports.FileStage`. Owner of the remembered results (`KnownFiles`), and of the
+    attempts that wait for files."""
 
     def __init__(
         self,
@@ -154,8 +155,8 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Return the attachments with measured sizes and hashes; write them to the event's row if they
-        changed."""
+        """Return the event's attachments with measured sizes and hashes. If the event's row has other
+        sizes or hashes, write these attachments to the row."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])
@@ -186,7 +187,7 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # Other tasks share the event and count its bytes, so it must not be changed.
+            # Change a copy: other tasks share this event, and have counted the bytes of its payload.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

@@ -13,7 +13,7 @@ _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
     re.IGNORECASE | re.ASCII,
 )
-# The characters of a URI (RFC 3986), which `_DATA` matches in long runs.
+# Any number of characters that need no percent-encoding in a URI (RFC 3986).
 _PLAIN = r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]*"
 _DATA = re.compile(rf"{_PLAIN}(?:%[0-9A-Fa-f]{{2}}{_PLAIN})*")
 DEFAULT_TYPE = "text/plain;charset=US-ASCII"

@@ -1,10 +1,11 @@
-"""The depot: it stores streams as blobs by hash, and removes blobs that no row names.
+"""The depot: it stores streams as blobs by hash, and removes blobs that no file's row names.
 
 The key of a blob is its environment and hash: no environment can learn of another environment's files.
 
-A mark says that a hash can have a blob without a row. The statement that removes a file's row marks the
-row's hash. A crash leaves at most a mark. After the next start, the depot settles this mark: it removes
-the blob if there is no row, then the mark.
+The database has a mark for each hash whose blob can exist without a file's row. The depot marks a hash
+before it writes the blob. The statement that removes a file's row also marks the hash. To settle a mark,
+the depot removes the blob if no row has the hash, and then removes the mark. After a crash, the depot
+settles the marks that the crash left.
 """
 
 from collections import Counter
@@ -47,7 +48,8 @@ class Kept:
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Hold the content after the block of `Depot.keep`, until the caller calls `Depot.let_go`."""
+        """Hold the content longer than the `async with` of `Depot.keep`: until the caller calls
+        `Depot.let_go`."""
         self.lent = True
 
 
@@ -58,8 +60,8 @@ def blob_key(environment: int, sha256: bytes) -> str:
 
 
 class Depot:
-    """Owner of the held content, in the trio thread. Only one process at a time removes the content of
-    an environment."""
+    """Owner of the record of held content, used only in the trio thread. At any time, only one process
+    removes the content of an environment."""
 
     def __init__(self, spool: Spool, blobs: BlobStore, suspects: SuspectStore) -> None:
         self._spool = spool
@@ -72,11 +74,12 @@ class Depot:
     async def keep(
         self, environment: int, chunks: AsyncIterator[bytes], at_most: int
     ) -> AsyncIterator[Kept]:
-        """Receive a stream, store its content durably, and hold it while the block runs.
+        """Receive a stream, store its content durably, and hold the content during the caller's
+        `async with`.
 
-        The block must write a row that names the content; otherwise the content is removed. Raise Refusal
-        `payload_too_large` past `at_most` bytes, or `overloaded` if the content cannot be stored now.
-        Errors of the stream pass through.
+        Within it, the caller must write a file's row that names the content; otherwise the content is
+        removed. Raise Refusal `payload_too_large` past `at_most` bytes, or `overloaded` if the content
+        cannot be stored now. Errors of the stream pass through.
         """
         try:
             spooled = await self._spool.write(chunks, at_most)
@@ -108,8 +111,8 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content that a row named a moment ago. The caller must then read the row again: only if
-        the row still exists is the content certain to exist."""
+        """Hold content whose file's row the caller has just read. After this call, the caller must read
+        the row again. If the row still exists, the content exists; if not, the content can be gone."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1
@@ -202,7 +205,8 @@ class FileLibrary:
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file that the plan's retention still shows, or None."""
+        """Return a file. Return None if there is no such file, or if its event is older than the plan's
+        retention."""
         found = await self._store.get(environment, file)
         if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None

@@ -18,7 +18,7 @@ _NAMELESS = "file"
 _ATTR = "!#$&+-.^_`|~"  # RFC 8187 leaves these as they are, and letters and digits
 
 OCTETS = "application/octet-stream"
-# Types that no browser runs or renders as a page, whatever the bytes: not HTML, SVG and XML.
+# Types that no browser runs or renders as a page, whatever the bytes are. HTML, SVG and XML can be run.
 _INERT = frozenset(
     {
         OCTETS,
@@ -90,7 +90,8 @@ class UnsatisfiableError(Exception):
 
 
 class Part(Struct, frozen=True):
-    """The bytes from `start` up to `end`; `whole`: the answer is a 200."""
+    """The bytes of a file from `start` up to `end`. `whole`: they are the whole file, and the answer has
+    the status 200."""
 
     start: int
     end: int
@@ -100,8 +101,9 @@ class Part(Struct, frozen=True):
 def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> Part:
     """Return the part that a Range header asks for, of a file of `size` bytes.
 
-    `condition` is If-Range, `tag` the file's entity tag. The part is the whole file if these two differ,
-    or if the Range has several ranges or is malformed. Raise UnsatisfiableError.
+    `condition` is the If-Range header, and `tag` is the file's entity tag. Return the whole file if
+    `condition` differs from `tag`, or if the Range header has several ranges or is malformed. Raise
+    UnsatisfiableError.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):

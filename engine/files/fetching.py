@@ -32,7 +32,8 @@ class Sources:
         files: FileStore,
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`workspace_of` returns an environment's workspace, whose share of fetches is used."""
+        """`workspace_of` returns the workspace of an environment. Each fetch counts towards the share of
+        the file's workspace."""
         self._fetcher = fetcher
         self._depot = depot
         self._files = files
@@ -69,7 +70,8 @@ class Sources:
         return await self._found(file)
 
     async def _found(self, file: FileRecord) -> FileRecord:
-        """Another task has made the file final. Raises SourceError unless the file is STORED."""
+        """Return a file that another task has made STORED meanwhile. Raises SourceError if the file is
+        not STORED."""
         found = await self._files.get(file.environment, file.id)
         if found is None or found.state is not FileState.STORED:
             raise SourceError(ErrorCategory.INTERNAL, "the file is gone")
@@ -87,7 +89,7 @@ def _too_large() -> SourceError:
 
 
 class UnroutedFiles:
-    """The fetcher of files that no delivery needs. Their rows say when they are due."""
+    """The fetcher of files that no delivery needs. The file's row says when the fetch is due."""
 
     def __init__(
         self,

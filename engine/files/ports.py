@@ -1,6 +1,7 @@
 """The stores that files need, as protocols: rows in the database, and a place for bytes.
 
-Every method of `FileStore` can raise `StoreAwayError`, and every method of `BlobStore` `BlobsAwayError`.
+Every method of `FileStore` can raise `StoreAwayError`. Every method of `BlobStore` can raise
+`BlobsAwayError`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -74,7 +75,8 @@ class SuspectState(Protocol):
 
 
 class SuspectStore(Protocol):
-    """The hashes that can have a blob without a row; see `engine.files.depot`."""
+    """The marked hashes. The blob of a marked hash can exist without a file's row: see
+    `engine.files.depot`."""
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
         """Mark a hash."""
@@ -83,7 +85,8 @@ class SuspectStore(Protocol):
         """Return the state of a hash; None if it is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove a hash's mark, unless the hash was marked again since `marks` was read."""
+        """Remove the mark of a hash, unless the hash was marked again since `inquire` returned
+        `marks`."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
         """Return at most `limit` marked hashes (environment, hash) after `after`, in ascending order."""
@@ -96,8 +99,8 @@ class FileStore(SuspectStore, Protocol):
     """
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows; a row that exists stays as it is. Call it within `Depot.keep`, which keeps the
-        contents that the rows name from being removed."""
+        """Write rows; a row that exists stays as it is. Call this within `Depot.keep`, so that the
+        content of the files is not removed."""
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""
@@ -111,10 +114,10 @@ class FileStore(SuspectStore, Protocol):
         """Return files with ids below `below`, newest first."""
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED, with size, hash and content type of `file`; give its event the
-        `payload`, unless that is None. Return False if the file is not PENDING.
+        """Make a PENDING file STORED, with the size, hash and content type of `file`. Unless `payload` is
+        None, make it the payload of the file's event. Return False if the file is not PENDING.
 
-        `Depot.keep` must hold the content meanwhile.
+        Call this within `Depot.keep`, so that the content is not removed.
         """
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
@@ -131,5 +134,6 @@ class UnfetchedStore(Protocol):
         """Return PENDING files that are due, the earliest first, each with its number of tries."""
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Set a file's number of tries to `tries` + 1, and the time of its next try. Return False if
-        another process has tried it: it is not PENDING, or its number is not `tries`."""
+        """Set the time of a file's next try, and the file's number of tries to `tries` + 1. Change
+        nothing and return False if the file is not PENDING, or if its number of tries is not `tries`:
+        another process has then tried to fetch it."""

@@ -1,6 +1,6 @@
 """Signed URLs of files: whoever has the URL can read that file until the URL expires.
 
-A token is its claims and a signature with a key that is derived from the master key.
+A token has claims and a signature. The signing key is derived from the master key.
 """
 
 import base64
@@ -29,8 +29,8 @@ class FileGrant(Struct, frozen=True):
 
 
 class FileUrls:
-    """The signer and reader of URLs, in the trio thread. `origin` returns the beginning of a URL; it is
-    called for each URL, because the server's port can become known late."""
+    """The signer and reader of URLs, used only in the trio thread. `origin` returns the beginning of each
+    URL. It is a function, because this server can learn its own port later than this object is made."""
 
     def __init__(
         self,

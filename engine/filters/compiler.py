@@ -1,7 +1,8 @@
 """The compiler of filters: closures over an event's fields, with the results that CEL gives.
 
-Closures are ten times faster than the CEL library. A subtree with a kind of value that JSON does not
-have, or with a regular expression, goes to the library: see `engine.filters.opaque`.
+Closures are ten times faster than the CEL library. Two kinds of subtrees still go to the library (see
+`engine.filters.opaque`): those with values that JSON does not have, such as times and bytes, and calls of
+functions that have no closure, such as `matches`.
 """
 
 from typing import Any
@@ -51,7 +52,8 @@ class FilterCompiler:
         self._source = source
 
     def compile(self, node: Expression) -> Evaluate:
-        """Return the closure of a node whose value is of a kind that JSON has. Raises FilterError."""
+        """Return the closure of a node. Raises FilterError, for example if the node's value is of a kind
+        that JSON does not have."""
         if is_opaque(node):
             raise FilterError(
                 self._source,
@@ -167,7 +169,8 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """For some literals, Python's `==` or `is` gives the same result as CEL."""
+        """Return the closure of `==`. If one side is a literal for which Python's `==` or `is` gives
+        CEL's result, the closure uses that operator instead of the slower `equal`."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one
@@ -299,8 +302,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """An operand with the decisive value (false for `&&`, true for `||`) decides, even if other operands
-    fail."""
+    """Return the closure of `&&` (`decisive` is False) or `||` (`decisive` is True). If one operand has
+    the decisive value, the result is this value, even if other operands fail."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

@@ -1,7 +1,7 @@
 """The record of filters that could not be evaluated: counted in memory, written within seconds.
 
-Failures are summed up by rule: a filter that always fails costs one row. A crash loses the failures of
-the last seconds.
+Failures are summed up by rule: each rule has one row, however often its filter fails. A crash loses the
+failures of the last seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

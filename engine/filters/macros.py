@@ -1,9 +1,10 @@
 """The macros of the filter language: loops over a list or a map's keys.
 
-A macro spends the steps of each round (see `engine.filters.scope.STEPS`) before the round begins.
+Before a macro evaluates its body for an element, it spends the steps for that element (see
+`engine.filters.scope.STEPS`).
 
-The first element whose body fails ends the macro. CEL's specification says otherwise, but the CEL library
-that evaluates other parts of filters does the same.
+If the body fails for an element, the macro fails at once. By CEL's specification, a later element could
+still decide the result. The CEL library, which evaluates other parts of filters, also fails at once.
 """
 
 from collections.abc import Callable
@@ -17,9 +18,10 @@ Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
 
 
 def cost_of(macro: Macro) -> int:
-    """Return how many steps a round costs: one more than the nodes of condition and body.
+    """Return how many steps the macro spends for each element: one for the element, and one for each node
+    of the macro's condition and body.
 
-    The body of an inner macro is left out: the inner macro spends steps for its own rounds.
+    The body of an inner macro is not counted: the inner macro spends steps for its own elements.
     """
     bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
     return 1 + sum(_nodes(body) for body in bodies)

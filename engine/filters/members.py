@@ -1,4 +1,5 @@
-"""The members of an event that a filter names, and their values, to explain why the filter was false."""
+"""The members of an event that a filter names, and their values. A preview shows the members' values, to
+explain why the filter was false."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -80,7 +81,8 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """`left` has one item: how many more nodes of the value can be visited."""
+    """Return a value without the nodes that are too many. `left[0]` is how many more nodes can be
+    visited; each call counts it down."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

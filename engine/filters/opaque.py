@@ -1,8 +1,8 @@
-"""Subtrees of a filter that only the CEL library can evaluate. The filter's own code evaluates a
-subtree's operands first.
+"""Subtrees of a filter that only the CEL library can evaluate. Closures first evaluate the operands
+within such a subtree, and pass their values to the library as variables.
 
-Such a subtree holds no macro and no `&&`, `||` or `?:`, so the subtree's length bounds the library's
-work. The length of the operands' values is bounded too.
+Macros, `&&`, `||` and `?:` are always such operands, so the library never runs a loop of a filter. The
+library's time is bounded: the filter's length is limited, and so is the total length of the values.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,16 @@ from engine.filters.syntax import (
 from engine.filters.values import CHARACTERS
 
 STEPS = 20  # the price of one evaluation, which takes 2 to 5 us
-# The price of one evaluation with a pattern, which the library compiles each time. It takes 300 us at
-# most, and 30 us with usual patterns.
+# The price of one evaluation of a subtree with a pattern. The library compiles the pattern at each
+# evaluation. This takes 300 us at most, and 30 us for usual patterns.
 MATCH_STEPS = 1_000
 _ARITHMETIC = frozenset("+-*/%")
 _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)
 
 
 def is_opaque(node: Expression) -> bool:
-    """Return True if a node's value can be of a kind that JSON does not have."""
+    """Return True if a node's value can be of a kind that JSON does not have, such as a time or bytes.
+    Only the library can handle such a value."""
     match node:
         case Opaque():
             return True
@@ -59,7 +60,8 @@ def is_opaque(node: Expression) -> bool:
 
 
 class _Writer:
-    """A writer of source for the library. A subtree that is not opaque becomes a variable."""
+    """A writer of the CEL source that the library compiles. A node below the root whose value JSON can
+    have becomes a variable in this source; its closure is in `operands`."""
 
     def __init__(self, source: str, compile_: Callable[[Expression], Evaluate]) -> None:
         self._source = source
@@ -161,8 +163,8 @@ def library_call(
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return the number of characters in a value's strings. Spend steps for the conversion of lists and
-    maps to the library's values."""
+    """Return the number of characters in all strings of a value. Also spend the steps for the value's
+    lists and maps, which are converted into values of the library."""
     kind = type(value)
     if kind is str:
         return len(value)

@@ -16,7 +16,7 @@ RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, a
 
 
 class Filter:
-    """A compiled expression, with the `fields` and `members` of the event that it reads."""
+    """A compiled expression. `fields` and `members`: those of the event that the expression names."""
 
     __slots__ = ("__weakref__", "_evaluate", "fields", "members")
 

@@ -11,11 +11,12 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# The limits of one evaluation, and of all evaluations of one event together. A step is a node of a
-# macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us.
+# The limits on the steps of one evaluation, and on the steps of all evaluations of one event together.
+# One step pays for one node of a macro's body, for one visited element of a list, or for 64 characters of
+# text. This work takes 0.1 to 0.3 us. Plain comparisons need no steps.
 #
-# An evaluation ends within some 3 ms, all evaluations of an event within 10 ms. Plain comparisons need no
-# steps.
+# With these limits, an evaluation ends within some 3 ms. All evaluations of an event together end within
+# 10 ms.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond

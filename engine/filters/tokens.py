@@ -27,8 +27,8 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Token(Struct, frozen=True):
-    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is as
-    written; for a `string`, its value."""
+    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is
+    the token as written. Only a `string` has its value instead: without quotes, with escapes decoded."""
 
     kind: str
     text: str

@@ -3,8 +3,8 @@
 In Python 1 equals True, and a quotient is rounded down. Python compares an integer with a double exactly;
 CEL converts the integer to a double first.
 
-Nothing here takes more than linear time. Work that takes longer than one step is
-charged to the filter's budget of steps (`engine.filters.scope.STEPS`).
+Nothing here takes more than linear time. Work that grows with lists, maps or the length of searched and
+copied texts spends steps of the evaluation (`engine.filters.scope.STEPS`).
 """
 
 import math
@@ -156,7 +156,8 @@ def size(value: Any) -> int:
 
 def searched(text: str, part: str, facts: Facts) -> None:
     """Spend the steps of a search for `part` in `text`. In a long text, Python searches in linear time.
-    In a short text, it can compare all of `part` at each place."""
+    In a short text, Python can compare all of `part` at each place, so the steps grow with the length of
+    both."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
