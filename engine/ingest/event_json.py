@@ -1,8 +1,8 @@
-"""The strict reader of events in request bodies. It never serialises a payload again.
+"""The strict reader of events in request bodies: it keeps the bytes of each payload as they were sent.
 
-msgspec does not check duplicate keys and depth, and refuses lone surrogates, which a payload can have.
-For most bodies, cheap counts exclude duplicate keys and too much depth. For the others, the exact counts
-of `engine.model.json_members` decide.
+msgspec checks neither duplicate keys nor depth, so this module checks them. For most bodies, a cheap
+count of quotes and brackets is enough. Other bodies are examined with `engine.model.json_members`.
+msgspec also refuses lone surrogates, which are allowed in a payload: see `_with_surrogates`.
 """
 
 import re
@@ -40,8 +40,8 @@ _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# Matches the bytes of a batch up to its first event. The key may be written with escapes: the decoder has
-# already checked that it is `events`.
+# Matches the bytes of a batch up to its first event. The pattern allows any key, because `events` may be
+# written with escapes. The decoder has already checked the key.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -78,9 +78,9 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-# The array of a large batch, as a struct with a field for each event: msgspec stops at the first event
-# beyond the limit. With a list, msgspec would decode all items first, and 5 MiB can hold millions. For
-# small bodies, a list is 15 us faster.
+# The array of a large batch, as a struct with BATCH_EVENTS fields. So msgspec stops at the first event
+# beyond this limit. A list would be decoded to its end, and 5 MiB can hold millions of items. For small
+# bodies, a list is used, because it is 15 us faster.
 _Events = msgspec.defstruct(
     "_Events",
     [(f"event{number}", Raw | UnsetType, UNSET) for number in range(BATCH_EVENTS)],
@@ -99,8 +99,8 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
     events: Raw
 
 
-# If a body repeats its key `events`, msgspec decodes every value of the key, which takes long. So if the
-# key occurs more than _MANY_KEYS times, only the last value is decoded.
+# If a body repeats the key `events`, msgspec decodes the value of each repetition, which can take long.
+# So if the key occurs more than _MANY_KEYS times, only the last value is decoded.
 _MANY_KEYS = 64
 _event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)
@@ -117,8 +117,8 @@ _NAMES = (
     "traceparent",
     "tracestate",
 )
-# The place of an error in msgspec's messages: "at `$.a.b`" and "field `x`". A field's name comes from the
-# caller and can be as long as the body, so each search must take linear time.
+# msgspec's messages name an error's place as "at `$.a.b`" or as "field `x`". A field's name comes from
+# the caller and can be as long as the body, so each search in a message must take linear time.
 _AT = " - at `$"
 _PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
 _FIELDS = ("Object contains unknown field `", "Object missing required field `")
@@ -152,8 +152,8 @@ def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[DecodedEvent, b
 
 
 def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[bytes]:
-    """Return the events of a batch as undecoded slices. `pause` is called between two steps on a large
-    body; each takes some milliseconds.
+    """Return the events of a batch as undecoded slices. A large body is read in steps of some
+    milliseconds, and `pause` is called between two steps.
 
     Raises Refusal `invalid_request`, or `payload_too_large` for too many events.
     """
@@ -201,9 +201,9 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return where each of a batch's events begins and ends in the body. Return None if the body has the
-    key `events` twice: `events` was decoded from the last one, and is then not in the array of the
-    first."""
+    """Return where each event of a batch begins and ends in the body. Return None if the body has the key
+    `events` twice. Then the decoder has taken `events` from the last array, but this search begins at
+    the first array."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
@@ -227,9 +227,9 @@ def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> 
     """Return True if counts alone exclude duplicate keys and too much depth.
 
     Outside the payload, each key and each text of the decoded event has two quotes. A key that is given
-    twice adds more quotes there. So if there are no more, no key is given twice.
+    twice adds further quotes. So if the body has no further quotes, no key is given twice.
     """
-    # `replace` is faster than `count`: it jumps to the next bracket, `count` looks at each byte.
+    # `replace` is faster than `count`: `replace` jumps to the next bracket, `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
     if len(body) - len(bare) > max_depth:
         return False
@@ -299,8 +299,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 
 
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
-    """Raise Refusal if a body, which msgspec has decoded, has a key twice or too much depth. As in
-    `_plain`, too many quotes outside payload, metadata and attachments show a repeated key."""
+    """Raise Refusal if a decoded body has a key twice or is nested too deeply. The keys are compared only
+    if there are too many quotes (as in `_plain`) outside payload, metadata and attachments."""
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
     found = quotes(body) - quotes(payload)
@@ -324,8 +324,8 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates.
 
-    Two copies of the body are decoded, each with another replacement for the surrogates. If the copies
-    differ outside their payloads, a surrogate is there, and the body is refused.
+    Two copies of the body are decoded. The first has one text in place of each lone surrogate, the second
+    another text. If the copies differ outside the payload, a lone surrogate is outside: Refusal.
     """
     fixed = without_surrogates(body)
     if fixed == body:
@@ -384,8 +384,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # If `whole` is False, the text that looks like the error's place in the document is part of an
-    # unknown field's name.
+    # The name of an unknown field can contain a text that looks like an error's place. Then `whole` is
+    # False.
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

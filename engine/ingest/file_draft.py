@@ -73,7 +73,8 @@ class FileInput(FileFields):
     source: FileSource | None = None
 
     def inline(self) -> tuple[bytes, str | None] | None:
-        """Return the content, and the media type if a `data:` URI states it. None: the source is a URL.
+        """Return the content and its media type (None unless a `data:` URI states it). Return None
+        instead of both if the source is a URL.
 
         Raises Refusal.
         """

@@ -1,6 +1,6 @@
 """Ingestion: it reads, checks and routes the events of a request, and submits them to the intake.
 
-A batch is checked in slices, so that no other request waits for a large one.
+A batch is checked in slices, so that no other request waits for a whole large batch.
 """
 
 from collections.abc import Awaitable, Callable
@@ -43,12 +43,12 @@ from engine.submission.submission import Fate, Submission, claim_of
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-# In a batch, the clock is read after every LOOK_BYTES: some 150 us. An event counts as its size plus
-# EVENT_COST_BYTES.
+# While a batch is checked, the clock is read after every LOOK_BYTES, which take some 150 us. An event
+# counts as its size plus EVENT_COST_BYTES, because even a small event takes time.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
-# A larger batch takes several slices. Such batches are read one after another, environments in turn:
-# eight together would hold the loop for eight slices in a row.
+# A batch of more than SMALL_BYTES takes several slices. Such batches are read one at a time, and the
+# environments take turns. Eight batches at once would hold the loop for eight slices in a row.
 SMALL_BYTES = 64 * 1024
 # The limit on one environment's waiting large batches.
 LARGE_WAITING = 1_000
@@ -190,7 +190,8 @@ class Ingest:
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
-        """A refused event whose key was accepted before is a duplicate."""
+        """Answer a refused event. If its key was accepted before, the answer says that the event is a
+        duplicate."""
         known = await self._known(environment, [refusal])
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
@@ -317,8 +318,10 @@ class Ingest:
         return self.judge.choices(route, event)
 
     async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
-        """Check and route an event that was not read from JSON: an upload's. Raises Refusal. A later
-        event with the same idempotency key is a duplicate only if it has the same `digest`."""
+        """Check and route the event of an upload, which was not read from JSON. Raises Refusal.
+
+        A later event with the same idempotency key is a duplicate only if its digest equals `digest`.
+        """
         try:
             try:
                 choices = self._choices(event)

@@ -25,8 +25,8 @@ from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
-# The limit on one environment's waiting events. Each dead delivery makes an event, but even if all
-# deliveries of an environment die, other environments have room for their events.
+# The limit on the waiting events of one environment. Each dead delivery makes an event. Without this
+# limit, one environment whose deliveries all die could fill the queue.
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group
 SLICE = 64  # events between two yields: a millisecond
@@ -105,8 +105,8 @@ class OwnEvents:
         """Queue an event about `occasion`. If an event of the same type and occasion was accepted within
         24 hours, this event is dropped.
 
-        `hops`: the hops of the client's event that this event is about. They bound a loop in which each
-        event about a dead letter leads to another dead letter.
+        `hops`: how many hops the client's event has that led to this event. The limit on hops ends a loop
+        in which each event about a dead letter leads to another dead letter.
         """
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:
@@ -179,8 +179,8 @@ class OwnEvents:
                 self._give_up(announced)
             self._settled()
 
-        # The event has a new id at each try. If an earlier try was written after all, the idempotency
-        # key makes this event a duplicate.
+        # The event gets a new id at each try. If an earlier try of unknown outcome was written, the
+        # idempotency key makes the event of this try a duplicate.
         event = Event(
             self._identity.event(),
             announced.environment,

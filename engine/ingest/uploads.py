@@ -141,8 +141,9 @@ class Uploads:
             fates.append(fate)
             settled.set()
             if kept is not None and fate.refusal == "internal":
-                # The upload's row can still appear, so the content is held as long as this process lives.
-                # After the next start, the depot removes the content if no row names it.
+                # The outcome of the commit is unknown: the upload's row can still appear. So the content
+                # is held as long as this process lives. After the next start, the depot removes the
+                # content if no row names it.
                 log.warning("files.in_doubt", environment=kept.environment)
             elif kept is not None:
                 self._spawn(self._depot.let_go, kept)
@@ -171,7 +172,8 @@ class Uploads:
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
-    """The digest has more parts than an event's digest, so an upload never equals an event."""
+    """Return the digest of an upload. It covers more parts than the digest of another event. So if an
+    upload and another event have the same idempotency key, neither is a duplicate of the other."""
     digest = hashlib.sha256()
     for part in (
         fields.event_type.encode(),

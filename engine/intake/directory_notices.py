@@ -1,7 +1,7 @@
-"""Notices to the directory of actors, each repeated until it succeeds: deliveries that may not have
-reached the directory, deliveries that may have been committed, and backlog rows that were written.
+"""Notices to the directory of actors: actors must read the store again, or backlog rows were written.
 
-If a call of the directory raises, the next run of the intake's loop repeats it.
+If the directory raises an error, the notice is kept. The notice is sent again with the next notice, or
+when the intake's loop starts again.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -20,11 +20,11 @@ class NoticedDirectory(Protocol):
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Let the actors of these destinations (environment, id) read the store again from `low_seq` on,
-        because deliveries may have been committed. Their backlog rows may not exist."""
+        because deliveries may have been committed. The destinations may have no backlog rows."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. The directory deletes a row later if its deliveries were
-        not written after all."""
+        """Note backlog rows that were written. If none of a row's deliveries was written, the intake
+        deletes the row later."""
 
 
 class DirectoryNotices:
@@ -46,9 +46,9 @@ class DirectoryNotices:
         low_seq: int,
         check: Callable[[], Awaitable[None]],
     ) -> None:
-        """Make the actors of these destinations read the store again from `low_seq` on, because a
-        statement of unknown outcome may have written deliveries. Before that, `check` waits until the
-        statement has ended."""
+        """Make the actors of these destinations read the store again from `low_seq` on. The reason is a
+        statement whose outcome is unknown: it may have written deliveries. First call `check`, which
+        waits until the statement has ended."""
         self._doubts.append((destinations, low_seq))
         try:
             await check()

@@ -1,7 +1,7 @@
 """The entry queue: requeued and replayed deliveries that wait for the intake to write them.
 
-Only the intake's loop calls `admit_next`, for one entry after each group. Statements that draw a seq for
-one environment therefore never overlap.
+The intake's loop writes groups and entries one after another: it calls `admit_next` after each group.
+Therefore the statements of a group and of an entry never overlap.
 """
 
 from collections import deque
@@ -28,9 +28,10 @@ from engine.ports.outage import Outage, nothing_written, surely_nothing
 
 
 class QueueEntry(Protocol):
-    """Deliveries that are written together: so few that their statement takes some milliseconds."""
+    """Deliveries that are written together. Their number is limited by the maker of the entry, so that
+    their statement takes only some milliseconds."""
 
-    # All destinations that can get a backlog row, as pairs (environment, id).
+    # All destinations for which the entry can write a backlog row, as pairs (environment, id).
     destinations: Sequence[tuple[int, str]]
 
     async def write(
@@ -148,14 +149,14 @@ class EntryQueue:
             self._end(self._waiting.popleft(), error)
 
     def abandon(self) -> None:
-        """Answer the caller whose entry was being written when the intake's loop failed: the outcome is
-        unknown."""
+        """After a failure of the intake's loop, answer the caller of the entry that the loop was writing.
+        The outcome of that entry is unknown."""
         if self._open is not None:
             self._end(self._open, StoreAwayError("the intake broke"))
             self._open = None
 
     async def admit_next(self) -> None:
-        """Write the first entry whose environments the other intake neither holds nor waits for."""
+        """Write the first entry of which no environment is barred."""
         mine = self._first()
         if mine is None:
             return

@@ -1,7 +1,7 @@
 """The locks of two intakes on environments: neither writes for an environment that the other holds.
 
-Statements that draw a seq can overlap only where they share no destination, and a destination belongs to
-one environment.
+Two statements that draw seqs for the same destination must not overlap. A destination belongs to one
+environment, so a lock on the environment prevents such an overlap.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -10,18 +10,20 @@ NO_ENVIRONMENTS: frozenset[int] = frozenset()
 
 
 class EnvironmentLocks:
-    """The environments that one of the two intakes holds or waits for (one writes small groups, the other
-    large batches).
+    """The environments that an intake holds, and the environments that it waits for. There are two
+    intakes: the small intake writes small groups, the large intake writes large batches.
 
-    An environment that an intake waits for is barred for the other intake. Otherwise an environment that
-    sends large batches all the time would never have its single events written, and vice versa.
+    An environment that an intake waits for is barred for the other intake. Otherwise the large intake
+    could take an environment's batches without a break, and the small intake would never write the
+    environment's single events.
     """
 
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes this intake's loop look for work again. `refuse` gets environments that the other
-        intake can hold for long, and refuses their submissions that wait in this intake."""
+        """`wake` makes this intake's loop look for work again. `refuse` is called with the environments
+        that the other intake holds while the database is away. It refuses the submissions of these
+        environments that wait in this intake."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -39,8 +41,8 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Wait for the environments that the other intake holds and that have work in this intake
-        (`waits`)."""
+        """Wait for each environment that the other intake holds, if this intake has work for it. `waits`
+        says whether this intake has work for an environment."""
         other = self._other
         if other is None:
             return
@@ -76,8 +78,8 @@ class EnvironmentLocks:
             other._refuse(self._held)
 
     def fall_asleep(self) -> None:
-        """Note that this intake's loop is about to sleep, so that a release of barred environments wakes
-        it."""
+        """Note that this intake's loop is about to sleep. If an environment is barred now, the loop wakes
+        as soon as the other intake releases environments."""
         self._asleep = bool(self.barred)
 
     def _rouse(self) -> None:

@@ -1,7 +1,7 @@
 """A group of submissions: the rows that one statement writes, and the claims of idempotency keys.
 
-If several submissions claim the same key, the statement has only the first claim. The other claims are
-its twins.
+If several events of a group claim the same key, the first event gets the key. The other events are called
+twins. The statement writes neither the twins nor their claims.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class IntakeStatistics(Struct, frozen=True):
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
-    """Make one group of submissions, without `customers` and `dirty`."""
+    """Make one group of submissions. The caller sets the group's `customers` and `dirty`."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
     events, deliveries = group.events, group.deliveries
     first: dict[tuple[int, str], KeyClaim] = {}
@@ -42,8 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # The store lets keys expire by the clock of `now_ms`. That clock can be ahead of the clock
-            # that makes event ids, with which the expiry was computed. So the expiry is corrected here.
+            # `claim_of` computed the expiry from the event id, whose clock can be behind `now_ms`. The
+            # store compares the expiry with `now_ms`, so the key would expire too early.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -57,8 +57,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return `lost` and `unheld` of an acceptance, with the twins added (events of the group whose key an
-    earlier event of the group has). Every twin is lost."""
+    """Return the acceptance's `lost` and `unheld`, with the group's twins added. Every twin is added to
+    `lost`. A twin is also added to `unheld` if the first event with its key is there."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

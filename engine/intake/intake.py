@@ -1,7 +1,7 @@
 """The intake: it makes waiting submissions durable with one group commit, then answers their callers.
 
-One group is open at a time. While it commits, the next group gathers. Statements that draw a seq for one
-environment never overlap, and backlog rows are deleted between two groups.
+One group is open at a time. While it commits, the next group gathers. Backlog rows are deleted between
+two groups. The two intakes never write for the same environment at once: see `EnvironmentLocks`.
 """
 
 from collections import deque
@@ -39,13 +39,13 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
-# Deliveries passed to actors between two yields: a millisecond and a half if each needs a new actor.
+# Deliveries passed to actors before other tasks run: they take 1.5 ms if each needs a new actor.
 ARRIVALS_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
-# The most waits of a group for rows that another session has locked: ten waits take a second
-# (`LOCK_WAIT_MS` in `storage.database.profiles`). After each wait, the submissions that waited are
-# halved: ten halvings find one request among a thousand.
+# How often a group waits for rows that another session has locked: ten waits take a second in all
+# (`LOCK_WAIT_MS` in `storage.database.profiles`). After each wait, the submissions that waited are split
+# into two halves. After ten splits, the one request with locked rows is found among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
@@ -82,8 +82,8 @@ class Intake:
         wake: Wake | None = None,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """`accepted` is called after each group is written: with the group's events, and with those of
-        them that are `lost`. `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
+        """`accepted` gets the events of each written group, and the events in `lost` of its Acceptance.
+        `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -100,7 +100,7 @@ class Intake:
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
         self._parts: Bisection[Submission] = Bisection(())  # of the group, still to be written
-        # submissions of the group that were refused before the outcome of their statement was known
+        # submissions of the group whose callers were answered before the statement's outcome was known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
         self._notices = DirectoryNotices(destinations)
@@ -121,7 +121,7 @@ class Intake:
         self._wake.set()
 
     def nudge(self) -> None:
-        """Wake the loop for backlog rows to delete or entries to write."""
+        """Wake the loop, because there are backlog rows to delete or entries to write."""
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
@@ -167,7 +167,7 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # Perhaps the other intake holds all environments that wait in this one: let it run.
+                    # An empty group can mean that the other intake holds all waiting environments.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
@@ -178,9 +178,9 @@ class Intake:
                     self._wake.set()  # some of these environments have been released
                 self.locks.fall_asleep()
             except BaseException:
-                # The locks stay, because the statement may still run, and its deliveries may not have
-                # reached their actors. Otherwise the other intake could delete the group's backlog rows,
-                # or pass on later deliveries first.
+                # The locks stay: the statement may still run, and its deliveries may not have reached
+                # their actors. Without the locks, the other intake could delete the group's backlog
+                # rows, or pass later deliveries to the actors first.
                 self._wake.set()  # the next run writes the submissions that wait
                 raise
             finally:
@@ -199,7 +199,7 @@ class Intake:
         return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions until the group is full, and hold their environments."""
+        """Take whole submissions until the group is full, and lock their environments."""
         settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
@@ -215,8 +215,8 @@ class Intake:
         return group
 
     async def _commit(self, submissions: list[Submission]) -> StoreAwayError | None:
-        """Write submissions, in parts if the store refuses some of them. Return the error if submissions
-        were refused because the store is away."""
+        """Write submissions, in parts if the store refuses some of them. If the store is away, refuse the
+        submissions that are not written yet, and return the error."""
         parts = self._parts = Bisection(submissions)
         self._answered, self._lock_waits = set(), 0
         for part in parts:
@@ -238,12 +238,12 @@ class Intake:
     async def _write(self, part: list[Submission]) -> None:
         """Write submissions with one statement, answer their callers and pass the deliveries to actors.
 
-        The statement is repeated while its outcome is unknown. Raises StoreError if surely nothing was
-        written, and no further try is made.
+        The statement is repeated while its outcome is unknown. Raises UnknownOutcomeError if it cannot be
+        repeated any more, and another StoreError if surely nothing was written.
         """
         answered = part[0] in self._answered  # all submissions of a part, or none
-        # `_open` is set before the statement: if the statement raises, `run` settles what `_open` still
-        # holds.
+        # `_open` is set before the statement: if the statement raises, `run` settles the submissions
+        # that are still in `_open`.
         pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S
@@ -253,8 +253,8 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                # A whole table may be locked. This error makes the intake refuse the submissions that
-                # wait behind these at once.
+                # A whole table may be locked. The error begins an outage: the intake refuses all
+                # submissions that wait, and does not try them first.
                 if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
@@ -343,7 +343,7 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse submissions because another session has locked rows of one of them."""
+        """Refuse submissions because another session has locked rows that one of them needs."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),
@@ -386,8 +386,8 @@ class Intake:
         self.locks.hold(environment for environment, _ in rows)
         away: StoreError | None = None
         try:
-            # After an error, the deletion can still be under way, and the next group must not overlap
-            # it.
+            # A deletion that raised an error can still be under way. It is repeated here, because the
+            # next group must not begin before it ends.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written, writes=True
             )

@@ -1,6 +1,7 @@
 """The choice between two intakes: while several tenants send, large batches go to the second intake.
 
-A batch becomes durable as a whole, and submissions behind it would wait for its statement.
+One statement makes a whole batch durable. With a single intake, the submissions of other tenants would
+have to wait until the statement of a large batch ends.
 """
 
 import structlog
@@ -19,7 +20,8 @@ LARGE_ROWS = 100  # events and deliveries of a submission; these take some 2 ms
 
 
 class Intakes:
-    """Passes each submission to an intake. `large` gets large ones while several environments send."""
+    """Passes each submission to one of two intakes. While several environments send, the intake `large`
+    gets the large submissions. The intake `small` gets all other submissions."""
 
     def __init__(self, small: Intake, large: Intake, *, large_rows: int = LARGE_ROWS) -> None:
         self.small, self.large = small, large
@@ -53,8 +55,8 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """True if nothing can be accepted. The small intake also takes large submissions while the large
-        intake is away."""
+        """True if nothing can be accepted, because the small intake is away. If only the large intake is
+        away, the small intake takes its submissions."""
         return self.small.away
 
     def statistics(self) -> IntakeStatistics:

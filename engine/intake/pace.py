@@ -12,32 +12,34 @@ from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.queue import IntakeQueue
 from engine.runtime.idleness import Idleness
 
-# A statement costs some 400 us of CPU before its first row. After a group of at least BUSY_EVENTS
-# events, the next group gathers for LINGER_S.
+# A statement costs some 400 us of CPU before its first row, so few large groups are cheaper than many
+# small groups. After a group of at least BUSY_EVENTS events, the next group gathers for LINGER_S.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load, while this many deliveries wait in memory, the next group waits. Without the wait, memory
-# would fill, and deliveries would be read back from PostgreSQL, which costs a third more CPU. With twice
-# this number, throughput was the same and latency higher. The wait ends after AHEAD_LONGEST_S, or if
-# receivers are slow: fewer than AHEAD_STEP_ATTEMPTS attempts end in a step of AHEAD_STEP_S.
+# Under load, the next group waits while at least AHEAD deliveries wait in memory. Without this wait, new
+# deliveries would not fit into memory. They would be read back from PostgreSQL later, which costs CPU
+# time. With AHEAD at 2,000, throughput was the same and latency higher. The wait ends after
+# AHEAD_LONGEST_S. It ends earlier if receivers are slow: if fewer than AHEAD_STEP_ATTEMPTS attempts end
+# within AHEAD_STEP_S.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# A process is busy if its loop is idle for less than IDLE_PART of a step, or if the step ends LATE_S too
-# late. Then few attempts per step do not prove that receivers are slow, and the wait continues. But if no
-# attempt ends in STILL_STEPS steps in a row, the process is busy with other work, and the wait ends.
+# If few attempts end in a step of AHEAD_STEP_S, the reason can also be that this process is busy. The
+# process counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step ended
+# more than LATE_S too late. In a busy process, the group's wait continues in spite of few attempts. It
+# ends only if no attempt at all ends in STILL_STEPS steps in a row.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# If the process is busy, and AHEAD deliveries are still in memory when a group's wait is over, the group
-# has at most as many events as attempts have ended since the last group. Without this limit, new events
-# would take all the time of the process. If fewer attempts ended than WORKED_PART of the last group's
-# events, the receivers are slow, and there is no limit.
+# A group's wait can end although AHEAD deliveries still wait in memory. If the process is then busy, the
+# number of attempts that have ended since the last group limits the number of the next group's events.
+# Without this limit, new events would take all the time of the process. If receivers are slow, there is
+# no limit. They count as slow if the attempts are fewer than WORKED_PART of the last group's events.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
-# After a group of at least this many events, other tasks run before the next group begins: the answers to
-# the group's callers have already taken half a millisecond.
+# After a group of at least this many events, other tasks run before the next group begins, because
+# answering the callers of so many events has already taken half a millisecond.
 MANY_EVENTS = 100
 
 
@@ -74,7 +76,8 @@ class Pace:
             await trio.sleep(LINGER_S)
 
     async def let_deliveries_go_first(self) -> None:
-        """Wait until fewer than `AHEAD` deliveries wait in memory, or the wait must end (see `AHEAD`)."""
+        """Wait until fewer than `AHEAD` deliveries wait in memory. The comment on `AHEAD` says when this
+        wait ends earlier."""
         self.most_events = self._group_events
         if self._last_events < BUSY_EVENTS:
             _, self._ended = self._progress()
@@ -127,7 +130,7 @@ class Pace:
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Note the size of a group from which no environment was left out. `counts`: its events by
-        environment."""
+        """Note how many events of each environment a group has. Call it only for a group that left out
+        no environment."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

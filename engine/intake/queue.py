@@ -6,8 +6,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment gets no more room if its submissions take more than PORTION times the free room. An
-# environment that is alone stops at four fifths of the queue, which is 4 times the free fifth.
+# An environment gets no more room in the queue if its submissions take more than PORTION times the free
+# room. If only one environment sends, it can fill four fifths of the queue: then a fifth is free.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 
@@ -49,7 +49,8 @@ class IntakeQueue:
         free_weight, free_size = self._most_weight - self.weight, self._most_size - self.size
         if submission.weight > free_weight or submission.size > free_size:
             return False
-        # The first submission of an environment needs only enough free room, whatever its share of it.
+        # An environment without waiting submissions passes this check, even if the new submission takes
+        # all the free room.
         own_weight, own_size = self._of.get(submission.environment, _NOTHING)
         return own_weight <= PORTION * free_weight and own_size <= PORTION * free_size
 

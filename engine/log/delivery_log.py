@@ -144,12 +144,13 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
-    """A delivery with its attempts (oldest first), its event, and the URL of its last request.
+    """A delivery with its event, its newest attempts, and the destination as the last request used it.
 
-    `event` is None if retention has removed it. `sent` is the destination's version that the last request
-    used; None if no request was sent yet. `attempts` are the newest that one answer can hold. `older`:
-    there are earlier attempts. If none of `attempts` sent a request, `sent_before` is the last earlier
-    attempt that did.
+    - `attempts`: the newest attempts, oldest first, as many as one answer can hold.
+    - `event`: None if retention has removed the event.
+    - `sent`: the version of the destination that the last request used. None if no request was sent.
+    - `older`: True if there are attempts before those in `attempts`.
+    - `sent_before`: the last attempt that sent a request, if this attempt is not in `attempts`.
     """
 
     entry: DeliveryEntry
@@ -165,7 +166,7 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
 
 class AttemptPage(Struct, frozen=True):
-    """A page, newest first. If `more` is set, there are attempts before the last of `items`."""
+    """A page, newest first. If `more` is set, there are attempts older than those in `items`."""
 
     items: list[AttemptEntry]
     more: bool
@@ -183,7 +184,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] | None = None
     # As stored, with the exception of `held`; never DELIVERING.
     statuses: tuple[DeliveryStatus, ...] | None = None
-    # The DISABLED destinations. The filter `statuses` takes their RETRYING deliveries for PENDING ones.
+    # The DISABLED destinations: for `statuses`, their RETRYING deliveries count as PENDING.
     held: tuple[str, ...] = ()
     from_ms: int | None = None
     to_ms: int | None = None
@@ -196,8 +197,8 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
     customers: tuple[str, ...] | None = None  # of the destination
     replay_jobs: tuple[str, ...] | None = None
-    # `dead_from_ms` and `dead_to_ms`: when a delivery became a dead letter. Only the dead-letter queue
-    # uses them and `signatures`.
+    # When a delivery became a dead letter. Only reads of the dead-letter queue use `dead_from_ms`,
+    # `dead_to_ms` and `signatures`.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
     signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`
@@ -259,15 +260,16 @@ class DeliveryLog(Protocol):
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return at most `limit` attempts with a number below `below` (None: the latest). Their bodies,
-        headers, errors and logs have at most `max_bytes` together, but one attempt is always returned."""
+        """Return the newest attempts with numbers below `below` (None: of all attempts), at most `limit`.
+        Their bodies, headers, errors and logs have at most `max_bytes` together. But one attempt is
+        returned even if it has more."""
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row."""
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test event, its delivery and the attempt, in their final state. The counters leave
-        them out."""
+        """Write a test event, its delivery and the attempt, in their final state. The counters do not
+        count this delivery and this attempt."""
 
 
 class EventLog(Protocol):
@@ -284,8 +286,8 @@ class EventLog(Protocol):
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return, by event, how many of its original deliveries go to destinations of a customer; later
-        replays do not count. An event without such deliveries can be missing."""
+        """Count each event's deliveries to the destinations of a customer. Replays do not count. An event
+        without such deliveries can be missing from the result."""
 
 
 class EventFinder(Protocol):
@@ -315,8 +317,8 @@ class DeadPage(Struct, frozen=True):
 
 class DeadGroup(Struct, frozen=True, kw_only=True):
     """Entries of one destination that failed for the same reason. `signature` is a digest of the
-    destination, the category, the status, and the error without its numbers. `sample` is the latest
-    entry."""
+    destination, the category, the status, and the error's text without its numbers. `sample` is the id of
+    the latest entry."""
 
     signature: str
     destination: str
@@ -339,8 +341,9 @@ class DeadGroups(Struct, frozen=True):
 
 
 class DeadLetterLog(Protocol):
-    """Reads of the dead-letter queue. They use these fields of a filter: destinations, customers, event
-    types, error categories, replay jobs, signatures, instants of death, and `from_ms`."""
+    """Reads of the dead-letter queue. Only these fields of a filter have an effect: destinations,
+    customers, event types, error categories, replay jobs, signatures, `from_ms`, and the instants of
+    death."""
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int

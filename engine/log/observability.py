@@ -48,7 +48,7 @@ class CounterSums(Struct):
 
 
 def total_of(tallies: Sequence[CounterSums]) -> CounterSums:
-    """Return the sum of many records, column by column: ten times as fast as `add` for each."""
+    """Return the sum of many records. It is ten times as fast as a call of `add` for each record."""
     if not tallies:
         return nothing()
     errors = [each.errors for each in tallies if each.errors is not None]
@@ -107,7 +107,8 @@ class EnvironmentCounters(Protocol):
     async def top(
         self, environment: int, account: str | None, start: int, end: int, most: int
     ) -> Sequence[DestinationTotals]:
-        """Return at most `most` destinations with attempts, most attempts first."""
+        """Return the `most` destinations with the most attempts, in descending order. Destinations
+        without attempts are left out."""
 
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int

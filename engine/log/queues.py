@@ -1,7 +1,6 @@
-"""The queues of waiting deliveries as callers see them: lanes, and for one delivery its place and the
-reasons why it waits.
+"""The queues of waiting deliveries as callers see them: lanes, places in a lane, and reasons for a wait.
 
-The store serves them, because a destination without an actor, or a disabled one, also has a queue.
+They are read from the store and not from actors, because a destination without an actor also has a queue.
 """
 
 from collections.abc import Collection, Sequence
@@ -42,9 +41,12 @@ class LaneList(Struct, frozen=True):
 
 
 class QueuePlace(Struct, frozen=True, kw_only=True):
-    """The place of a waiting delivery. `kind` is None if its destination has no lanes, or the event has
-    no key. `ahead`: how many deliveries precede it in its lane, or in its priority class if it has no
-    lane. None: it is behind all examined deliveries. `head`: the lane's head.
+    """The place of a waiting delivery.
+
+    - `kind`: the kind of its lane. None if its destination has no lanes, or if its event has no key.
+    - `ahead`: how many deliveries precede it in its lane, or in its priority class if it has no lane.
+      None if this number is not known, because a read examines a bounded number of deliveries.
+    - `head`: the id of the lane's head.
     """
 
     kind: LaneKind | None = None
@@ -71,13 +73,15 @@ class QueueLog(Protocol):
     ) -> dict[str, float]:
         """Return when the oldest waiting delivery of each destination was created, in Unix time.
 
-        `sent`: the deliveries in flight, which do not wait. Only each destination's oldest unsettled
-        deliveries are examined. If none of these waits, the destination is missing from the result.
+        `sent`: the deliveries in flight, which do not wait. Only the oldest unsettled deliveries of each
+        destination are examined. If no examined delivery of a destination waits, the destination is
+        missing from the result.
         """
 
 
 def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str | None]:
-    """Return kind and key of a delivery's lane from its row (`engine.core.records.Event.lane`)."""
+    """Return the kind and the key of a delivery's lane. `stored` is the lane in the delivery's row, in
+    the form of `engine.core.records.Event.lane`."""
     if strict:
         return LaneKind.DESTINATION, None
     if stored is None:
@@ -150,8 +154,8 @@ def waits_of(
 
 
 def held_until(hold: Hold | None, due_s: float | None) -> float | None:
-    """Return the earliest instant of a delivery's next attempt: `due_s`, or the end of the destination's
-    hold if that is later. None: the end is not known, or nothing delays the attempt."""
+    """Return when a delivery's next attempt can begin at the earliest: at `due_s`, or at the end of the
+    destination's hold if the hold ends later. None if neither instant is known."""
     until = None if hold is None else hold.until
     return until if due_s is None else max(due_s, until or due_s)
 
