@@ -1,6 +1,6 @@
-"""The visible log: the delivery log as far back as a plan shows it.
+"""The visible log: the entries of the delivery log that are not older than the plan's retention.
 
-All callers read the log through it.
+Requests of API callers read the delivery log through this module.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,8 @@ from engine.plans.plans import Visibility
 
 
 class VisibleDeliveries:
-    """`engine.log.delivery_log.DeliveryLog`, as far back as the plan shows."""
+    """The same methods as `engine.log.delivery_log.DeliveryLog`. They show no delivery that is older than
+    the plan's retention."""
 
     def __init__(self, log: DeliveryLog, visibility: Visibility) -> None:
         self._log = log
@@ -60,7 +61,8 @@ class VisibleDeliveries:
 
 
 class VisibleEvents:
-    """`engine.log.delivery_log.EventLog`, as far back as the plan shows."""
+    """The same methods as `engine.log.delivery_log.EventLog`. They show no event that is older than the
+    plan's retention."""
 
     def __init__(self, log: EventLog, visibility: Visibility) -> None:
         self._log = log

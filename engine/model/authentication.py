@@ -130,8 +130,8 @@ def shown(authentication: Authentication | None) -> dict[str, Any] | None:
 
 
 def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
-    """Return the document into which a patch is merged. None if the patch changes the authentication's
-    kind."""
+    """Return the document into which a patch is merged. None: no value of `present` is kept, because the
+    patch changes the authentication's kind, or because there is no authentication yet."""
     if present is None or not isinstance(patch, Mapping):
         return present
     return present if patch.get("kind", present["kind"]) == present["kind"] else None
@@ -141,10 +141,11 @@ def authentication_of(
     draft: BaseModel | None, stored: Authentication | None = None, *, patch: object = None,
     moved: bool = False,
 ) -> Authentication | None:  # fmt: skip
-    """Return the record of a draft. If a secret in the draft is `MASK`, the stored secret is used.
+    """Return the authentication that a caller's draft describes. Where the draft has `MASK` in place of a
+    secret, the secret is taken from `stored`.
 
-    `moved`: the destination's URL now has another origin, so `patch` must give each secret again. Raises
-    Refusal 400.
+    `moved`: the destination's URL now has another origin. In this case, or if the draft has another token
+    URL, `patch` must give each secret again. Raises Refusal 400 if a secret is missing.
     """
     if draft is None:
         return None
@@ -170,8 +171,8 @@ def authentication_of(
 
 
 def refuse_misplaced(authentication: Authentication | None, headers: Headers, *, tls: bool) -> None:
-    """Raise Refusal 400 if an authentication sets a header that `headers` already has, or needs TLS and
-    the URL has none."""
+    """Raise Refusal 400 if an authentication sets a header that `headers` already has. Raise it also if
+    the authentication is mutual TLS, but the URL is not https (`tls` is False)."""
     if authentication is None:
         return
     if isinstance(authentication, MutualTls):
@@ -182,7 +183,8 @@ def refuse_misplaced(authentication: Authentication | None, headers: Headers, *,
 
 
 def changed_secrets(before: Authentication | None, after: Authentication | None) -> list[str]:
-    """Return the paths of the secrets that are in both versions and differ."""
+    """Return the paths of the secrets that changed: `before` and `after` both have the secret, with
+    different values."""
     if before is None or after is None:
         return []
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
@@ -211,6 +213,6 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return the authentication if attempts need its token, or connections its certificate; None
-    otherwise."""
+    """Return an authentication that needs more than fixed headers: a token for each attempt, or a client
+    certificate for each connection. Return None for other kinds."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

@@ -65,7 +65,8 @@ _RELATIONS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 
 
 def of_pydantic(kind: str, message: str, context: Mapping[str, Any]) -> str:
-    """Return the words for an error of pydantic: its type, message and context."""
+    """Return the API's words for an error of pydantic. `kind`, `message`, `context`: the error's `type`,
+    `msg` and `ctx`."""
     if kind in _FIXED:
         return _FIXED[kind]
     if kind in _BOUNDS:
@@ -74,7 +75,8 @@ def of_pydantic(kind: str, message: str, context: Mapping[str, Any]) -> str:
 
 
 def of_msgspec(message: str) -> str:
-    """Return the words for a message of msgspec from which the path was removed."""
+    """Return the API's words for an error message of msgspec. `message` must no longer contain the path
+    that msgspec adds."""
     if message.startswith("Object missing required field"):
         return REQUIRED
     if message.startswith("Object contains unknown field"):

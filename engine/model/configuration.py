@@ -1,4 +1,4 @@
-"""Records of configuration: one immutable version of each row, with secrets in clear."""
+"""Records of configuration. A record is one immutable version of a row, with secrets in clear."""
 
 from enum import Enum
 
@@ -57,7 +57,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version with `enabled_version` and `moved_version` computed."""
+        """Return this version with `enabled_version` and `moved_version`, computed from `before`."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,
@@ -67,7 +67,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
 
 
 class TransformStatus(Enum):
-    """The status of a script. It is computed: the destination's row names the PUBLISHED version."""
+    """The status of a transform script. It is not stored: the script that the destination's row names is
+    PUBLISHED, and other scripts are SUPERSEDED if they were published before."""
 
     DRAFT = "DRAFT"  # was never live
     PUBLISHED = "PUBLISHED"  # every new attempt uses it
@@ -75,7 +76,7 @@ class TransformStatus(Enum):
 
 
 class TransformScript(Struct, frozen=True, kw_only=True):
-    """One version of a destination's transform script. Only its status ever changes."""
+    """One version of a destination's transform script. Only `status` and `published_at_ms` change."""
 
     id: str
     environment: int
@@ -170,7 +171,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """All rows from which the read models are made, except versions that the models already have."""
+    """The rows from which a process makes or refreshes its read models. Destinations and rules are left
+    out if the read models already have their present versions."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]

@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
 
-# The most members of a document: ten times as many as the longest model has fields. A body has room for
-# tens of thousands of unknown members, and to report each takes a microsecond.
+# The most members of a document: ten times as many as the longest model has fields. Without this limit, a
+# body could have tens of thousands of unknown members, which would take tens of milliseconds to report.
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
@@ -37,8 +37,8 @@ def refusal_of(
     unknown: str = UNKNOWN,
     depth: int | None = None,
 ) -> Refusal:
-    """Return a validation error of a document as a refusal. `unknown`: the words for an unknown field.
-    `depth`: how many steps of each path are shown; None: all."""
+    """Return the refusal for a validation error of a document. `unknown`: the message for an unknown
+    field. `depth`: how many steps of each field's path the refusal shows; None: all steps."""
     details = tuple(
         Detail(
             place("", _members(entry["loc"], document)[:depth]),
@@ -82,8 +82,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return pydantic's steps to a place in the document, without the value of `kind` that pydantic
-    adds for a union."""
+    """Return the steps of a pydantic error's location that are in the document. Within a union, pydantic
+    adds a step that is not: the value of `kind`."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):

@@ -19,7 +19,8 @@ class EgressProxy(Struct, frozen=True):
 
     @classmethod
     def of(cls, url: str) -> "EgressProxy":
-        """Return the proxy of a URL. Its ValueError does not quote the URL, which can hold a password."""
+        """Return the proxy of a URL. Raises ValueError. The message does not contain the URL, because the
+        URL can contain a password."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port

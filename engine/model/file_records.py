@@ -56,8 +56,8 @@ class FileRecord(Struct, frozen=True, kw_only=True):
 
 
 class FileFilter(Struct, frozen=True, kw_only=True):
-    """A filter of a list of files; None selects all. Instants are of creation, in milliseconds,
-    `from_ms` inclusive, `to_ms` exclusive."""
+    """A filter of a list of files. A field that is None does not filter. `from_ms` (inclusive) and
+    `to_ms` (exclusive) bound the instant of a file's creation, in milliseconds since the epoch."""
 
     from_ms: int | None = None
     to_ms: int | None = None
@@ -67,7 +67,7 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more files, with ids below it."""
+    """A page of files, newest first. If `below` is set, there can be more files with smaller ids."""
 
     items: list[FileRecord]
     below: str | None

@@ -26,7 +26,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header's value is encrypted at rest, and callers see `MASK` instead."""
+    """Return True if a header's value is secret: encrypted at rest, and shown to callers as `MASK`."""
     return _SECRET.search(name.lower()) is not None
 
 
@@ -36,8 +36,8 @@ def shown(headers: Headers) -> dict[str, str]:
 
 
 def checked(given: Iterable[tuple[str, str]], path: str = "headers") -> Headers:
-    """Return the headers, with the last value of each name. Raises Refusal `invalid_request` for the
-    first invalid header, or if they are too many or too long."""
+    """Return the headers. If a name occurs twice, its last value counts. Raises Refusal `invalid_request`
+    for the first invalid header, or if all headers together are too many or too long."""
     merged: dict[str, tuple[str, str]] = {}
     for name, value in given:
         if complaint := _complaint(name, value):

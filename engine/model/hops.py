@@ -1,8 +1,9 @@
 """Hops: the number of deliveries that led to an event, in a header that this service signs.
 
-Each delivery states its hops, itself included, in `angarium-hops`. If the destination is this service,
-or an intermediary copies headers, the header comes back to the ingestion. The value is the number and
-its signature. The signature depends only on the number, so all values are computed in advance.
+Each delivery has a header `angarium-hops`: one hop more than the hops of the delivery's event. The header
+comes back to the ingestion in two cases: the destination is this service, or a receiver copies the header
+into the request for a new event. The header's value is the number of hops and a signature. The signature
+depends only on the number, so all values are computed in advance.
 """
 
 import hashlib
@@ -37,11 +38,12 @@ class Hops:
         self._lines = lines
 
     def line(self, hops: int) -> bytes:
-        """Return the header line of a delivery whose event has `hops` hops."""
+        """Return the header line of a delivery whose event has `hops` hops: the line states one more."""
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:
-        """Return the hops in a request's header: 0 if this service did not make the value."""
+        """Return the number of hops in a request's header. Return 0 if this service did not make the
+        header's value."""
         return self._known.get(value, 0)
 
 

@@ -19,7 +19,7 @@ def read_key(value: bytes | None) -> str | None:
 
 
 def one_key(of_body: str | None, of_head: str) -> str:
-    """Return a request's key, which can be in head and body. Raises Refusal 400 if they differ."""
+    """Return the key of a request whose head has a key. Raises Refusal 400 if the body's key differs."""
     if of_body is not None and of_body != of_head:
         raise invalid("idempotencyKey", "differs from the header Idempotency-Key: send one of them")
     return of_head

@@ -1,7 +1,8 @@
-"""The maker of UUIDv7 ids, which rise within one process and never go beyond the last partition.
+"""The maker of UUIDv7 ids, which rise within one process.
 
-An event's id ends in twelve zero bits. The id of its k-th delivery has k in these bits. So an event's
-deliveries are one range of ids, in the same partition as the event.
+Tables are partitioned by the time in the ids. An event's id ends in twelve zero bits. The event's k-th
+delivery has the same id, but with k in these bits. Therefore the ids of an event's deliveries are one
+range, in the same partition as the event.
 """
 
 import secrets
@@ -11,20 +12,20 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# While the clock is behind the last id, the counter is longer by the next 14 bits of the id, which are
-# random at other times. One millisecond then has room for 67 million ids, so the time in the ids need not
-# run further ahead of the clock.
+# The last value of 14 further counter bits. They are used only while the wall clock is behind the time in
+# the last id. At other times these bits of the id are random. With 12 + 14 bits, one millisecond has room
+# for 67 million ids. Without the 14 bits, the time in the ids would run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
-# The last three digits of a delivery's id, by its ordinal. The table takes 250 KB.
+# The last three hex digits of a delivery's id, by the delivery's ordinal. The table takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 
 class Identity:
     """The maker of ids. Owner: the trio thread.
 
-    If the wall clock is set back, ids continue from the last one, so partitions and keyset pages keep
-    their order.
+    If the wall clock is set back, new ids are still higher than the last id. Therefore partitions and
+    keyset pages keep their order.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Identity:
         self._counter = 0
         self._more: int | None = None  # the count in the random bits, while the clock is behind
         self._prefix = ""
-        # Ids must be unique, not secret. The system's generator would cost a system call for each id.
+        # Ids must be unique, not secret. Therefore Python's generator is enough: the operating system's
+        # generator would cost a system call for each id.
         self._bits = bits or Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
         self._wall_ns = wall_ns
 
     def limit(self, ceiling_ms: int) -> None:
-        """Make no ids at or after `ceiling_ms`: no partition exists there yet."""
+        """From now on, treat a wall clock at or after `ceiling_ms` as the millisecond before it. No
+        partition exists yet for later ids."""
         self._ceiling_ms = ceiling_ms
 
     def event(self) -> str:

@@ -25,10 +25,10 @@ def _instant(value: object) -> object:
         raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
     try:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
-        # An offset can move it into a year that cannot be written.
+        # The conversion to UTC raises OverflowError if the year is then not 1 to 9999.
         instant = instant.astimezone(UTC)
-        # Rounded up: an id, which has whole milliseconds, is before the rounded instant if and only if
-        # it is before the given one.
+        # Rounded up to a whole millisecond. Ids have whole milliseconds, so the ids before the rounded
+        # instant are exactly the ids before the caller's instant.
         return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None

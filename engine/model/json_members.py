@@ -1,7 +1,7 @@
 """Checks of JSON text that a decoder does not make: depth, quotes, repeated names, lone surrogates.
 
-Each function passes over the text a fixed number of times in C, without Python code for each token: 256
-KiB of brackets take 5 ms at most.
+Most of the functions run no Python code for each token. They pass over the text a fixed number of times
+in C, and 256 KiB of brackets take 5 ms at most.
 """
 
 import json
@@ -14,8 +14,9 @@ _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 _NO_COUNTED = bytes(set(range(256)) - set(b'"[{,'))
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # of the depth: 1 and -1, as signed bytes
-# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high surrogate without a
-# low one after it, or a low surrogate without a high one before it.
+# The escape of a lone surrogate: a high surrogate that no low surrogate follows, or a low surrogate that
+# follows no high surrogate. Before the search, `_HIDDEN` must replace each escaped backslash (`\\`):
+# otherwise `\\ud800` would look like an escape.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
@@ -26,32 +27,33 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 def deepest(body: bytes) -> int:
-    """Return the depth of the deepest nested container. For malformed text the number is
-    arbitrary, and the time the same."""
+    """Return the depth of the deepest nested container. Malformed text takes no longer, but gives an
+    arbitrary number."""
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
-    # `found` consists of brackets, so each deepest container is `[]`. Removing all `[]` lowers the
-    # depth by exactly one.
+    # `found` has only the brackets of the text. A container without inner containers is therefore `[]`.
+    # The code removes each `[]`, which lowers the depth by one and leaves fewer brackets to count.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
 
 def containers_and_commas(body: bytes) -> tuple[int, int]:
-    """Return the number of containers, and the number of commas outside of strings. The number of values
-    in a well-formed text is at most the sum of both, plus one."""
+    """Return the number of containers, and the number of commas outside of strings. A well-formed text
+    has at most containers + commas + 1 values."""
     found = _outside_strings(body, _NO_COUNTED)
     commas = found.count(b",")
     return len(found) - commas, commas
 
 
 def _outside_strings(body: bytes, dropped: bytes) -> bytes:
-    """Return the text without its strings and without the bytes of `dropped`, which has no quote."""
+    """Return the text without its strings, and without all bytes that occur in `dropped`. `dropped` must
+    not contain a quote."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
-    # Two adjacent quotes are an empty string, or they end one string and begin the next, if the bytes
-    # between were dropped. If such pairs are removed, the text outside of strings stays the same.
+    # Two adjacent quotes now begin and end one string, or they end one string and begin the next string.
+    # In both cases, the text outside of strings stays the same without these two quotes.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found
@@ -66,7 +68,8 @@ def quotes(body: bytes) -> int:
 
 
 def names(body: bytes) -> Iterator[str]:
-    """Yield the member names of a well-formed object in order, repeated names each time."""
+    """Yield the member names of a well-formed object in order. A name that occurs twice is yielded
+    twice."""
     pairs = json.loads(
         body, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str
     )
@@ -74,7 +77,8 @@ def names(body: bytes) -> Iterator[str]:
 
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
-    """Return the body with each lone surrogate's escape replaced by `instead`, which is as long."""
+    """Return the body with `instead` in place of each escape of a lone surrogate. `instead` must have six
+    bytes, like the escape, so that all values keep their positions."""
     instead = instead.replace(b"\\", b"\\\\")  # escaped for a template of `re`
     if b"\\\\" not in body:
         return _LONE.sub(instead, body)
@@ -82,12 +86,12 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
-    """Yield JSON in portions of about `size` bytes. Each ends before a quote, so that no pair of
+    """Yield JSON in portions of about `size` bytes. Each portion ends before a quote, so that no pair of
     surrogates is split.
 
-    A portion in which no quote follows for more than `most` bytes is long. In it, `\\u` is replaced by
-    `\\n`, so that the search for surrogates finds nothing there and is quick. Such a text is refused as
-    too long, and all values keep their positions.
+    If a portion is longer than `size + most` bytes, `\\n` replaces each `\\u` in the portion. The search
+    for lone surrogates then finds nothing in the portion, and is quick. All values keep their positions.
+    If a string makes the portion so long, the event with this string is refused later as too long.
     """
     at = 0
     while at < len(body):
@@ -107,17 +111,18 @@ def storable(body: bytes) -> bool:
 
 
 def differences(one: bytes, other: bytes) -> tuple[int, int]:
-    """Return the index of the first byte in which two texts of equal length differ, and the number of
-    bits that differ in the whole texts."""
+    """Compare two texts of equal length. Return the index of the first byte that differs, and the number
+    of all bits that differ."""
     both = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) - (both.bit_length() + 7) // 8, both.bit_count()
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of an array's items in `body`. `at`: where the first item can begin.
+    """Return where each item of an array begins and ends in `body`. `at`: the position after the array's
+    opening bracket. `parts`: the bytes of each item, in order.
 
-    `parts`: the items' bytes, in order. None if they are not all items of the array at `at`, or if the
-    array is not the last member of the body's object.
+    Return None if the items of this array are not exactly `parts`, or if the array is not the last member
+    of the body's object.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

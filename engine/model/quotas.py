@@ -70,8 +70,8 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """How many rows a customer's account has. `tally` rises with each row that an embed session of the
-    customer adds."""
+    """How many rows a customer's account has. `tally` rises by one when an embed session of the customer
+    adds a row, so that a session notices if another session adds a row at the same time."""
 
     tally: int
     destinations: int
@@ -84,8 +84,8 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The tally of an account when its quota was checked. The statement that adds a row fails if the
-    tally has changed since."""
+    """The tally of an account (see `Used`) when its quota was checked. If the tally has changed since the
+    check, another row has been added, and the statement that adds this row fails."""
 
     account: str
     tally: int

@@ -1,7 +1,8 @@
 """The read models of the hot path: credentials, configuration and routes, all in memory.
 
-One owner: the trio thread. Every entry is an immutable version of a row. A write replaces the entry after
-its commit and before its answer; other processes' writes arrive by notification. Nothing here awaits.
+One owner: the trio thread. Every entry is an immutable version of a row. A process that writes a row
+replaces the entry after the commit, before it answers the request. Other processes are notified of the
+write, and then replace their own entries. Nothing here awaits.
 """
 
 import hashlib
@@ -30,7 +31,8 @@ class WorkspaceModel(Struct, frozen=True):
 
 
 class EnvironmentModel(Struct, frozen=True):
-    """One environment of a workspace. Primary keys of the database begin with `number`."""
+    """One environment of a workspace. The primary keys of an environment's rows begin with the
+    environment's `number`."""
 
     number: int
     workspace: str
@@ -60,8 +62,8 @@ class Credential(Struct, frozen=True, kw_only=True):
 
 
 class RuleModel(Struct, frozen=True, kw_only=True):
-    """A routing rule. `event_types` are patterns: `*` matches one segment, at the end one or more.
-    `filter` is CEL source, which was checked when it was written."""
+    """A routing rule. `event_types` are patterns. A `*` in a pattern matches one segment. At the end of a
+    pattern, `*` matches one or more segments. `filter` is CEL source, checked when a rule is written."""
 
     id: str
     environment: int
@@ -103,11 +105,12 @@ class Models:
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}
         self._digests_of: dict[str, tuple[bytes, ...]] = {}
-        # Rules, by environment and by the customer of their destination. Rules of a customer can match
-        # only this customer's events. Rules without a customer (None) can match all events.
+        # An environment's rules, in one index for each customer (the customer of the rule's destination).
+        # The rules in a customer's index can match only this customer's events. The rules in the index
+        # for no customer (None) can match all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # Rules that arrived before their destination, by destination. They are not in an index yet,
-        # because the destination's customer decides in which.
+        # Rules that arrived before their destination, by destination. They are in no index yet, because
+        # the index depends on the destination's customer.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
@@ -184,7 +187,8 @@ class Models:
         return key_id in self._digests_of
 
     def credential_of(self, key_id: str, now: float) -> Credential | None:
-        """Return the credential of a key's present secret, None if the key has ended."""
+        """Return the credential of a key. If the key has several secrets, return the credential of the
+        secret that expires last. Return None if the key has no valid secret."""
         known = [self._credentials[digest] for digest in self._digests_of.get(key_id, ())]
         known.sort(key=lambda each: math.inf if each.expires_at is None else each.expires_at)
         if not known or (known[-1].expires_at or math.inf) <= now:
@@ -270,8 +274,8 @@ class Models:
     # --- the parts of routes
 
     def index_of(self, environment: int, customer: str | None) -> PatternIndex[RuleModel] | None:
-        """Return the rules of a customer's destinations, or of destinations without a customer; None if
-        there is no rule."""
+        """Return the rules for the destinations of `customer`. With `customer` None, return the rules for
+        the destinations that have no customer. The result is None if there is no such rule."""
         indexes = self._indexes.get(environment)
         return None if indexes is None else indexes.get(customer)
 
@@ -280,14 +284,14 @@ class Models:
         return self._indexes.get(environment, {}).values()
 
     def destinations_of(self, environment: int) -> Iterator[Destination]:
-        """Yield all destinations of an environment, archived ones too. The table is copied in parts:
-        the caller can await between two destinations."""
+        """Yield all destinations of an environment, also archived destinations. The caller can await
+        between two destinations: other tasks can change the table meanwhile."""
         of = self._destinations_of
         return of[environment].values() if environment in of else iter(())
 
     def routing_version(self, environment: int, customer: str | None = None) -> int:
-        """Return a number that rises with every change of an environment's routes to the destinations of
-        `customer`. If `customer` is None, these are the destinations without a customer."""
+        """Return a number that rises whenever an environment's routes to the destinations of `customer`
+        change. With `customer` None, the number is for the destinations that have no customer."""
         return self._routing_versions.get((environment, customer), 0)
 
     def _reroute(self, environment: int, customer: str | None = None) -> None:
@@ -296,7 +300,7 @@ class Models:
 
 
 class ActiveSchema(Struct, frozen=True, gc=False):
-    """The active version of an event type, as the hot path needs it."""
+    """The active schema version of an event type, with the fields that the hot path needs."""
 
     id: str
     environment: int

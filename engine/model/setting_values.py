@@ -83,7 +83,8 @@ def with_port_raised(text: str, by: int) -> str:
 
 
 def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bool) -> None:
-    """Raise ValueError if other servers cannot reach these addresses, or cannot do so safely."""
+    """Check the addresses `peer_bind` and `peer_advertise`. Raise ValueError if other servers cannot
+    reach this server there, or if connections between servers would cross a network without TLS."""
     host, port = host_and_port(bind)
     local = host == "localhost" or ip_address(host).is_loopback
     if not own_database:
@@ -116,7 +117,7 @@ MachineName = Annotated[str, Field(min_length=1, max_length=253)]  # the longest
 
 
 def machine_of(node_name: str | None) -> str:
-    """Return this machine's name among the machines that share a database."""
+    """Return the name of this computer: `node_name` from the settings, or the host name."""
     return node_name or gethostname()
 
 

@@ -27,7 +27,7 @@ class TokenKeys:
         return claims + self._signature(claims)
 
     def claims(self, signed: bytes) -> bytes | None:
-        """Return the claims of a token, None if no key here signed them."""
+        """Return the claims of a token. Return None if none of these keys signed the claims."""
         claims, signature = signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:]
         if claims[:KEY_ID_BYTES] not in self._keys:
             return None

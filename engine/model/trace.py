@@ -1,7 +1,7 @@
 """The trace of an event: a W3C Trace Context in one text.
 
-The text is the `traceparent`, then a space and the `tracestate` if there is one. It is stored with the
-event, so that every attempt continues the trace on any server.
+The text is the `traceparent`. If there is a `tracestate`, a space and the `tracestate` follow. The text
+is stored with the event, so that any server that makes an attempt can continue the trace.
 """
 
 import hashlib
@@ -13,7 +13,8 @@ TRACESTATE = b"tracestate"
 PARENT_LENGTH = 55  # of a version 00 traceparent
 STATE_CHARACTERS = 512  # the standard asks to pass on at least this much; longer states are cut
 STATE_MEMBERS = 32  # the most that a tracestate can have
-# The longest tracestate that the standard allows: members of 256 + 1 + 256 characters, and commas.
+# The longest tracestate that the standard allows. Each member has a key of 256 characters, "=", a value
+# of 256 characters, and a comma. Only the last member has no comma.
 LONGEST_STATE = STATE_MEMBERS * (256 + 1 + 256 + 1) - 1
 LONG_MEMBER = 128  # longer members are the first to be dropped from a state that is too long
 _SAMPLED = 1
@@ -27,7 +28,8 @@ _MEMBER = re.compile(
 
 
 def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
-    """Return the trace in a head. None: there is none, or the standard says to ignore it."""
+    """Return the trace in a request's headers. None: the headers have no trace, or the standard says that
+    the trace must be ignored."""
     value = fields.get(TRACEPARENT)
     if value is None:
         return None
@@ -50,8 +52,8 @@ def stated_trace(parent: str, state: str | None) -> str | None:
 def join_repeated(
     index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Correct `index`, the fields of a head by name: join the parts of a repeated tracestate, and remove
-    a repeated traceparent."""
+    """Correct `index`, which has only one value for each header name of a request. `fields` has all
+    headers. A repeated tracestate is replaced by its joined values; a repeated traceparent is removed."""
     if TRACEPARENT not in index:
         return
     if sum(name == TRACEPARENT for name, _ in fields) > 1:
@@ -61,7 +63,7 @@ def join_repeated(
 
 
 def is_sampled(trace: str) -> bool:
-    """Return True if the trace is sampled: its sender records spans."""
+    """Return True if the trace has the sampled flag: the sender of the trace records spans."""
     return bool(int(trace[53:PARENT_LENGTH], 16) & _SAMPLED)
 
 
@@ -86,8 +88,8 @@ def with_span(trace: str, span: str) -> str:
 
 
 def attempt_span(delivery: str, number: int) -> str:
-    """Return the id of an attempt's span, computed from the attempt, so that views of past requests can
-    show it without a record."""
+    """Return the id of an attempt's span. The id is not stored: it is computed from the delivery's id and
+    the attempt's number."""
     return hashlib.blake2b(f"{delivery}:{number}".encode(), digest_size=8).hexdigest()
 
 
@@ -118,7 +120,8 @@ def _parent(value: bytes) -> bytes | None:
 
 
 def _state(value: bytes) -> bytes:
-    """Return a tracestate in its canonical form, cut to its bound; empty if it is malformed."""
+    """Return a tracestate without spaces between its members, cut to `STATE_CHARACTERS`. Return an empty
+    text if the tracestate is malformed."""
     members = [member for part in value.split(b",") if (member := part.strip(b" \t"))]
     if len(members) > STATE_MEMBERS:  # checked first: a hostile head has thousands
         return b""

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
     class Word(str, Generic[Kind]):
         """The name of a member of an enumeration. `Word[Priority]` is the type of the names of
-        `Priority`; at run time they are str."""
+        `Priority`. At run time, the names are str."""
 else:
 
     class Word:
-        """The names of an enumeration as a Literal. Pydantic reads it to validate and to document."""
+        """The names of an enumeration as a Literal. Pydantic uses the Literal to validate values, and to
+        describe them in the OpenAPI document."""
 
         def __class_getitem__(cls, kind):
             return Literal[tuple(kind.__members__)]

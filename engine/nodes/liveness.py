@@ -1,7 +1,9 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
-It counts only time that it has observed. Neither an outage of the database nor a pause of its own
-process makes other nodes dead. Nothing here awaits or reads another computer's clock.
+The observer reads the table of nodes again and again. A node's silence is the time between two reads that
+found the same heartbeat. A longer time counts as one second, and after a lost connection the count begins
+anew. Therefore neither an outage of the database nor a pause of the observer's own process makes other
+nodes dead. Nothing here awaits or reads another computer's clock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -37,10 +39,12 @@ NO_LOAD = NodeLoad()
 class NodeRow(Struct, frozen=True, kw_only=True):
     """The row of a node. A node is one process from its start to its end.
 
-    `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
-    database, or a part of it; all other nodes are standbys. `slots`: how many of the 256 slots it has.
-    `part`: the part that it works for, or is a standby for. `machine`: the name that all processes of a
-    computer share. `drained`: an operator has drained this machine, so its processes must do no work.
+    `beat` counts heartbeats. `locked`: the node has an open database session, which holds the node's
+    advisory lock. `active`: the node works for the database or for a part of it. Nodes that are not
+    active are standbys. `slots`: the number of home slots (256 in all) that the node has leases for.
+    `part`: the part that the node works for, or is a standby for. `machine`: the name that all processes
+    of a computer share. `drained`: an operator has drained this computer, so its processes must do no
+    work.
     """
 
     id: str
@@ -60,8 +64,8 @@ class NodeRow(Struct, frozen=True, kw_only=True):
 
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node that has no session
-# A node whose session was seen is dead after this many looks in a row that find neither a session nor a
-# new heartbeat. A node that only lost its connection has a new session sooner.
+# A node that had a session is dead after this many looks in a row that find neither a session nor a new
+# heartbeat. If a node has only lost its connection, it opens a new session before that many looks.
 LOST_LOOKS = 4
 DEAD_S = 3.0  # silence after which any node is dead: a frozen process keeps its session
 LOOK_S = 1.0  # a longer time between two looks counts as this
@@ -139,9 +143,10 @@ class Liveness:
         self._looked_at: float | None = None
 
     def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
-        """Look at the rows. `now` is on a monotonic clock, in seconds.
-
-        `holders`: nodes with leases. A holder without a row counts as a silent node without a session.
+        """Take in one look at the table of nodes. `rows`: all rows of the table. `now`: the time of the
+        look on a monotonic clock, in seconds.
+        `holders`: the nodes that hold leases. A holder that has no row is treated as a node without a
+        session that sends no heartbeats.
         """
         self.rows = rows
         passed_s = 0.0 if self._looked_at is None else min(now - self._looked_at, LOOK_S)
@@ -162,8 +167,9 @@ class Liveness:
             self._observed[former].lost_looks = LOST_LOOKS
 
     def _formers(self) -> list[str]:
-        """Return the former processes of this machine and part: nodes without a session. They have
-        ended, because a machine restarts a part's process only after its end.
+        """Return the nodes with this node's machine and part, but without a database session. These are
+        earlier processes. They have ended, because a machine starts the next process for a part only
+        after the earlier process has ended.
         """
         mine = next((row for row in self.rows if row.id == self.me), None)
         if mine is None or mine.part.whole:
@@ -177,7 +183,9 @@ class Liveness:
         ]
 
     def interrupted(self) -> None:
-        """Forget what was observed: the connection was lost, and other nodes can have lost theirs too."""
+        """Forget the silence of all nodes. Called when this node connects to the database anew: other
+        nodes can have lost their connections too, and can be silent only for this reason.
+        """
         self._observed.clear()
         self._looked_at = None
 
@@ -194,18 +202,18 @@ class Liveness:
         return NodeState.DEAD if known is None else known.state
 
     def beats(self, node: str) -> int:
-        """Return how many heartbeats of another node `me` has observed without an interruption."""
+        """Return how many new heartbeats of a node `me` has seen since the last interruption."""
         known = self._observed.get(node)
         return 0 if known is None else known.beats
 
     def outlives(self, node: str, other: str | None) -> bool:
         """Return True if a node already ran when `other` sent its last heartbeat. A node that started
-        later has observed the silence of `other` for a shorter time, and finds `other` dead later."""
+        after this heartbeat notices the death of `other` later than older nodes do."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 
     def live_rows(self) -> list[NodeRow]:
-        """Return the rows of the last look without those of dead nodes."""
+        """Return the rows of all nodes that are not dead, as of the last look at the table."""
         return [row for row in self.rows if self.state(row.id) is not NodeState.DEAD]
 
     def live(self) -> frozenset[str]:
@@ -220,11 +228,12 @@ SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a live node of another machine because of which this machine must give up its name. None:
-    this machine can keep its name.
+    """Return a live node of another machine that has the same name as this machine and keeps the name.
+    None: this machine can keep its name.
 
-    If two machines have one name, the machine with the smaller address keeps it. A machine has at most
-    one process for each part, so a second live node of this name and part runs on another machine.
+    If two machines have the same name, the machine with the smaller address keeps the name. A machine
+    runs at most one process for each part. Therefore two live nodes with the same machine name and the
+    same part run on different machines.
     """
     mine = next((row for row in liveness.rows if row.id == liveness.me), None)
     if mine is None or mine.part.whole or mine.address is None:
@@ -240,12 +249,12 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return True if this node must take a part over. `active`: the node that has the part; None: no
-    node has it.
+    """Return True if this node must take a part over. `active`: the node that has the part, or None if no
+    node has the part. `among`: the candidates, or None if all nodes are candidates.
 
-    `among`: the candidates; None: all nodes. The live candidate with the smallest id takes over,
-    and all standbys soon see the same nodes. If two nodes try, the database lets one succeed: a
-    takeover names the node that it replaces.
+    The live candidate with the smallest id takes over. For a moment, two nodes can disagree about which
+    nodes are live, and both try to take over. Only one succeeds: a takeover states the node that it
+    replaces, and fails if another node has the part by then.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False

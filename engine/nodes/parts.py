@@ -1,6 +1,7 @@
-"""The parts of a database: each workspace belongs to one part, and each part to one worker.
+"""The parts of a database. Each workspace belongs to one part, and one worker at a time works for a part.
 
-The 256 slots are assigned to the parts in turn. Nothing here awaits.
+A database has 256 slots, each with a lease. With n parts, every n-th slot belongs to the same part.
+Nothing here awaits.
 """
 
 from msgspec import Struct
@@ -11,7 +12,8 @@ from engine.model.read_models import Models
 
 
 class WorkerPart(Struct, frozen=True):
-    """Part `number` of `of` parts, counted from 0. The default is the whole database."""
+    """One part of a database. `of`: how many parts the database has. `number`: the part's number, from 0.
+    By default, the part is the whole database."""
 
     number: int = 0
     of: int = 1
@@ -41,7 +43,8 @@ class OwnPart:
         self._part = part
 
     def destination(self, identifier: str) -> Destination | None:
-        """Return a destination if its workspace belongs to the part, else None: it gets no actor."""
+        """Return a destination if its workspace belongs to the part, else None. A node runs no actor for
+        a destination of another part."""
         found = self._models.destinations.get(identifier)
         return found if found is not None and self._part.has(found.workspace) else None
 
@@ -58,7 +61,8 @@ def number_of(workspace: str, parts: int) -> int:
 
 
 def first_parts(workers: int, most: int) -> int:
-    """Return the number of parts of a database whose first computer has `workers` workers: twice as many,
-    so that a second computer of this size can take half of them. With one worker there is one part: with
-    two, the first computer would need a second process."""
+    """Return the number of parts of a new database whose first computer has `workers` workers. There are
+    twice as many parts as workers, so that a second computer of this size can take half of the parts.
+
+    With one worker there is only one part. Two parts would need two processes on the first computer."""
     return 1 if workers == 1 else min(2 * workers, most)

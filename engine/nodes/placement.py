@@ -11,24 +11,27 @@ from msgspec import Struct
 
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
-# A part is handed over after this many looks in a row that place it on another machine: a machine that is
-# just starting or stopping must not move it back and forth.
+# The process that holds a part computes the placement twice a second. It hands the part over after this
+# many placements in a row that put the part on another machine. If it did so at once, the part would move
+# back and forth while a machine starts or stops.
 STEADY_LOOKS = 4
 
 
 class PartPlaces(Struct, frozen=True):
-    """The parts, as the rows of nodes show them. `holders`: the machine that worked for each part last,
-    if any. `offers`: the machines that can work for each part, and are not drained."""
+    """The machines for each part, according to the table of nodes. `holders`: the machine that worked
+    for the part last, if there is one. `offers`: the machines that can work for the part and are not
+    drained."""
 
     holders: Mapping[int, str]
     offers: Mapping[int, frozenset[str]]
 
 
 def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
-    """Return the places of all parts; `parts` is their number. `dead`: rows of dead nodes, which cannot
-    work for any part.
+    """Return the machines for each part. `parts`: the number of parts. `dead`: the rows of dead nodes,
+    which cannot work for any part.
 
-    A dead node's machine still counts as the holder. If it restarts the process, the part need not move.
+    A dead node's machine still counts as the holder of the node's part. If the machine restarts the
+    process, the part need not move.
     """
     holders: dict[int, str] = {}
     offers: dict[int, set[str]] = {part: set() for part in range(parts)}
@@ -43,12 +46,12 @@ def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = (
 
 
 def placement(places: PartPlaces) -> dict[int, str]:
-    """Return the machine that each part belongs on. A part that no machine can work for stays with its
-    holder; without a holder it is left out.
+    """Return the machine that each part belongs on. If no machine can work for a part, the part stays on
+    the machine that holds it. If no machine holds this part either, the part is missing from the result.
 
     If every machine can work for every part, the numbers of parts per machine differ by at most one. A
     machine keeps the parts that it holds, up to its share. If a machine leaves a balanced placement, only
-    its parts move; if it joins, only its share.
+    the parts of this machine move. If a machine joins, parts move only to this machine.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:
@@ -89,10 +92,10 @@ def weight(part: int, machine: str) -> bytes:
 
 
 def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = None) -> str | None:
-    """Return the machine that a part belongs on, by the node states that one node observes. None: no
-    machine can work for the part, and none holds it.
+    """Return the machine that a part belongs on, from the states of nodes that one node observes. None:
+    no machine can work for the part, and no machine holds the part.
 
-    `without`: a machine to leave out.
+    `without`: a machine that is treated as absent.
     """
     rows = [row for row in liveness.rows if row.machine != without]
     dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
@@ -100,13 +103,14 @@ def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = 
 
 
 class MoveWatch:
-    """The decision of a part's holder to hand the part over."""
+    """The decision of a part's holder (the machine `machine`) to hand the part over."""
 
     def __init__(self, machine: str) -> None:
         self._machine = machine
         self._looks = 0  # looks in a row at which the part belonged elsewhere
 
     def leaves(self, belongs_on: str | None) -> bool:
-        """Count a look. Return True if the holder must hand the part over now."""
+        """Count one more placement. `belongs_on`: the machine on which the placement puts the part.
+        Return True if the holder must hand the part over now."""
         self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
         return self._looks >= STEADY_LOOKS
