@@ -1,7 +1,6 @@
 """The budget of bytes for the results of scripts and templates.
 
-An attempt holds these bytes until its request ends, which a slow receiver can delay. Nothing here
-awaits.
+An attempt holds its result in memory until its request ends. A slow receiver can make this time long.
 """
 
 from collections.abc import Callable
@@ -13,8 +12,8 @@ from engine.runtime.fair_queue import FairQueue
 MIB = 1 << 20
 # As much as the default of `engine_bytes`, the limit of the payloads in memory.
 MOST_BYTES = 128 * MIB
-# The limit of one workspace: three workspaces fill the budget, one does not. Each run of a script
-# reserves 1 MiB, its largest possible result.
+# The limit of one workspace, so that one workspace cannot fill the budget. Each run of a script reserves
+# 1 MiB, its largest possible result.
 SHARE_BYTES = 48 * MIB
 
 
@@ -26,8 +25,8 @@ class HeldStatistics(Struct, frozen=True):
 
 
 class HeldBytes:
-    """Owner of the counts of held bytes, on the trio thread. Workspaces get room in turn; within a
-    workspace, attempts get room in their order.
+    """Owner of the counts of held bytes, on the trio thread. The workspaces take turns to get room. The
+    attempts of one workspace get room in the order in which they asked for it.
     """
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:
@@ -39,7 +38,7 @@ class HeldBytes:
         self._letting_in = False
 
     def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
-        """Call `go`, now or later, when there is room for `size` bytes, which are held from then on."""
+        """Call `go`, now or later, when there is room for `size` bytes. They are held from then on."""
         self._waiting.put(workspace, (size, go))
         self._let_in()
 
@@ -76,8 +75,10 @@ class HeldBytes:
             self._letting_in = False
 
     def _next(self) -> str | None:
-        """If the whole budget lacks room for the next attempt, all others wait behind it. Otherwise
-        small attempts could make it wait for ever.
+        """Return the workspace whose attempt gets room now, or None.
+
+        Workspaces at their limit are passed over. If the budget has no room for the next attempt, all
+        other attempts wait too. Otherwise small attempts could make a large attempt wait for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

@@ -1,5 +1,5 @@
-"""The stages between an event and the wire, as protocols. Each calls back once, on the trio thread, now
-or later. No stage blocks, and none raises because of what a tenant did."""
+"""The protocols of the stages between an event and the wire. A stage that gets a `done` calls it once, on
+the trio thread, now or later. No stage blocks. No tenant's input makes a stage raise an exception."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -21,7 +21,7 @@ def layered(first: Headers, then: Headers) -> Headers:
 
 
 class Failure(Struct, frozen=True):
-    """The reason why an attempt cannot be sent. The attempt fails with this category."""
+    """The reason why an attempt cannot be sent. The attempt fails with this `category`."""
 
     category: ErrorCategory
     message: str
@@ -51,8 +51,8 @@ class FileStage(Protocol):
 
 
 class Script(Struct, frozen=True):
-    """A script to run. Runs count towards the share of `workspace`, and within it the share of
-    `customer`, the account that the script's destination is tied to."""
+    """A script to run. A run counts towards the share of `workspace`, and towards the share that
+    `customer` has in it. `customer` is the account to which the script's destination belongs."""
 
     workspace: str
     id: str
@@ -61,8 +61,8 @@ class Script(Struct, frozen=True):
 
 
 class Transformed(Struct, frozen=True):
-    """The result of a script. `skipped`: the script returned null, and nothing is sent. `type` (of the
-    event) and `headers`: set by the script besides the body."""
+    """The result of a script. If the script returned null, `skipped` is True and nothing is sent. A
+    script can also set an event type (`type`) and `headers`."""
 
     body: bytes
     skipped: bool = False
@@ -86,8 +86,8 @@ class TransformStage(Protocol):
     ) -> None:
         """Run a script over an outbound body.
 
-        `now_ms` is the present time of the script, and `seed` the seed of its random numbers. Every
-        attempt of a delivery uses the same two values, and thus has the same result.
+        The script sees `now_ms` as the present time. `seed` is the seed of its random numbers. Every
+        attempt of a delivery uses the same two values, so that every attempt has the same result.
         """
 
 
@@ -100,8 +100,8 @@ class ScriptRuns(Protocol):
         """See `TransformStage.run`."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Compile a source, for the account whose session asks. Return its error with the place, or
-        None."""
+        """Compile a script's source. Return its error with line and column, or None. `customer` is the
+        account whose session asks."""
 
 
 # --- authentication
@@ -111,8 +111,8 @@ class AuthenticationStage(Protocol):
     """The stage that authenticates requests to receivers."""
 
     def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
-        """Prepare the token or the certificate of a destination, and call `done` with the headers to
-        add."""
+        """Prepare the token or the certificate of a destination. Call `done` with the headers that the
+        request needs."""
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
         """Record that the receiver answered 401 to these headers. Return True if new headers can be
@@ -123,7 +123,7 @@ class AuthenticationStage(Protocol):
 
 
 class Rendered(Struct, frozen=True):
-    """The request that a template made of a body."""
+    """The request that a template made from an outbound body."""
 
     body: bytes
     headers: Headers = ()
@@ -135,9 +135,10 @@ class TemplateStage(Protocol):
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request of an outbound body (JSON, possibly transformed). `event_id` is for services
-        that detect repeated requests, because a script can change the id in the body."""
+        """Return the request that a template makes from an outbound body. The body is JSON, and a script
+        may have changed it. `event_id` is for services that detect repeated requests: they cannot use
+        the id in the body, because a script can change it."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return the outcome by the template's rules. A 200 of the template's service can report an
-        error, and a 429 a time to retry."""
+        """Return the outcome that the template's rules make of `outcome`. For example, some services
+        report an error with status 200, or give the time of the next try in a 429."""

@@ -1,6 +1,7 @@
 """The body of a past request, made again from its record, with secrets masked.
 
-A script runs again as it ran then, so that its output is the body that was sent.
+The script version that ran for the attempt runs again, with the same time and random numbers. So the
+output is the body that was sent.
 """
 
 import json
@@ -28,7 +29,7 @@ from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
 # The limits on scripts that run at once: for all callers together, and for the callers of one
-# workspace. A run costs as much as for a delivery.
+# workspace. They are low, because a run costs as much as a run for a delivery.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
@@ -39,7 +40,7 @@ _FAILED = "the body could not be made again: {}"
 
 
 class Scripts(Protocol):
-    """The store of scripts, by the version that an attempt recorded."""
+    """The store of scripts' versions. An attempt records the number of the version that it ran."""
 
     async def of_version(
         self, environment: int, destination: str, version: int
@@ -48,9 +49,9 @@ class Scripts(Protocol):
 
 
 class Remade(Struct, frozen=True):
-    """A body as it was sent, except for masked values, with the headers from script and template.
+    """A body as it was sent, except for masked values. `headers`: those of the script and the template.
 
-    `body` is None if it can no longer be made; `note` says why. `exact`: no value is masked.
+    If the body can no longer be made, `body` is None and `note` says why. `exact`: no value is masked.
     """
 
     body: bytes | None
@@ -77,7 +78,8 @@ class Remake:
         version: SentVersion,
         customer: SessionCustomer | None = None,
     ) -> Remade:
-        """Return the request that an attempt sent, for the `customer` whose session asks."""
+        """Return the body and the headers that an attempt sent. `customer`: the customer whose session
+        asks for them."""
         made = Transformed(outbound_body(event))
         if attempt.transform_version is not None:
             script = await self._scripts.of_version(

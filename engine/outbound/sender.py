@@ -1,6 +1,8 @@
-"""The sender of all attempts: directly to the wire, or through files, transform, template and token.
+"""The sender of all attempts. An attempt goes directly to the wire, or before that through the stages for
+files, script, template and token.
 
-The sender decides nothing about deliveries: a request that cannot be made is a failed attempt.
+If the sender cannot make the request, the attempt fails. What then happens to the delivery is decided
+elsewhere.
 """
 
 from collections.abc import Callable
@@ -121,7 +123,7 @@ class Preparation:
         self._cause: Outcome | None = None  # a 401, after which the request is sent again
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
-        self._held = 0  # bytes that are reserved for it
+        self._held = 0  # bytes that are reserved for this attempt
         self._counted = False  # by the script limit, until its script has run
         self._passed_on = False  # later results of stages are ignored
 
@@ -224,8 +226,8 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            # This failure counts towards the destination's circuit. While the circuit is open, the token
-            # endpoint gets no requests.
+            # A failed authentication counts towards the destination's circuit. While the circuit is open,
+            # the token endpoint gets no requests.
             self._fail(result, unsent=False)
             return
         self._proof = result

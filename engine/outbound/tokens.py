@@ -33,16 +33,16 @@ ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
 LIFE_S = 3_600.0
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
-# All attempts of the next second get the result of a failed fetch. A thousand waiting deliveries
-# must not send a thousand requests to an endpoint that is down.
+# Seconds for which a failed fetch is remembered. An attempt in this time fails without a fetch of its
+# own. Otherwise a thousand deliveries would send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# Each token has at most 6 KiB. A workspace that has more than an equal share loses its own least
-# recently used token first.
+# The most tokens in memory. Each token has at most 6 KiB. At this limit, a workspace with more than an
+# equal share of the tokens loses its own least recently used token.
 KEPT = 4_096
-AT_ONCE = 32  # fetches, each a connection and a task; shared by `engine.runtime.fair_share`
-AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang
-# The limit on simultaneous fetches for one customer, whose endpoints can all hang. The environment's
-# other customers can use the rest of AT_ONCE_EACH.
+AT_ONCE = 32  # fetches, each a connection and a task; environments have fair shares of them
+AT_ONCE_EACH = 4  # fetches of one environment: its endpoints can all hang
+# The limit on simultaneous fetches for one customer. If all endpoints of the customer hang, the rest of
+# AT_ONCE_EACH is left for the environment's other customers.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch
@@ -54,8 +54,8 @@ Spawn = Callable[[Callable[..., Awaitable[object]], Key, str | None], None]
 
 
 class KeptToken(Struct, frozen=True):
-    """The result of a fetch: the value of the header Authorization, or why there is none. It is
-    valid until an instant of trio's clock.
+    """The result of a fetch: the value of the header Authorization, or why the fetch failed. The result
+    is valid until `until`, a time of trio's clock.
     """
 
     result: bytes | Failure
@@ -138,7 +138,8 @@ class Tokens:
     async def _asked(
         self, workspace: str, client: ClientCredentials
     ) -> tuple[bytes | Failure, float]:
-        """Return the endpoint's answer, and how long to keep it, in seconds."""
+        """Ask the endpoint for a token. Return the value of the header Authorization or a Failure, and
+        for how many seconds to keep it."""
         try:
             target = parse_target(client.token_url)
         except Refusal as refusal:  # the rules are stricter than when the URL was stored
@@ -179,7 +180,8 @@ def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes],
 
 
 def token_of(content: bytes) -> tuple[bytes | Failure, float]:
-    """Return the header Authorization's value from an answer, and the seconds to keep it."""
+    """Return the value of the header Authorization that an answer gives, or a Failure, and for how many
+    seconds to keep it."""
     document = _json(content)
     token, kind = document.get("access_token"), document.get("token_type", "bearer")
     if not isinstance(token, str) or not isinstance(kind, str) or kind.lower() != "bearer":
@@ -197,7 +199,7 @@ def token_of(content: bytes) -> tuple[bytes | Failure, float]:
 
 
 def _reason(content: bytes) -> str:
-    """Return the error code of an answer (RFC 6749, 5.2), which has no secrets."""
+    """Return the error code of an answer (RFC 6749, 5.2). The code contains no secrets."""
     code = _json(content).get("error")
     known = isinstance(code, str) and len(code) <= 64 and code.replace("_", "").isalnum()
     return f" ({code})" if known else ""

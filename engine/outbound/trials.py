@@ -18,7 +18,7 @@ from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
 AT_ONCE_WORKSPACE = 4  # enough for some browser windows, beside the runs of deliveries
-# Twice the limit of an event: the body that a caller gives can have more spaces and escapes.
+# Twice the limit of an event, because the JSON that a caller gives can have more spaces and escapes.
 TRIAL_BYTES = 512 * 1024
 
 
@@ -58,8 +58,8 @@ class Trials:
         event: Event,
         customer: SessionCustomer | None = None,
     ) -> Trial:
-        """Run a script over an event's body, as a delivery does, for the `customer` whose session
-        asks."""
+        """Run a script over an event's body, as a delivery does. `customer`: the customer whose session
+        asks for the run."""
         body = outbound_body(event)
         with self._slots.taken(workspace, customer):
             return await self._run(workspace, script, body, event.occurred_at_ms, event.id)
@@ -74,8 +74,8 @@ class Trials:
     ) -> Trial:
         """Run a script over a body that the caller gives.
 
-        If the body has `timestamp` and `id`, they are the script's present time and seed, as in a
-        delivery.
+        A `timestamp` in the body is the script's present time, and an `id` in the body is the script's
+        seed, as in a delivery.
         """
         stamp, seed = at_ms(document.get("timestamp")), document.get("id")
         body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -24,8 +24,8 @@ from engine.peers.relay import REST_S
 # The limit on open connections that have not proved the master key. Each holds a descriptor. A
 # server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
-# While there are `STRANGERS` connections, the oldest is closed at this age, to make room. An honest
-# handshake has ended by then: it needs only two round trips.
+# While there are `STRANGERS` connections, the oldest connection is closed at this age, to make room. An
+# honest handshake needs only two round trips, and has ended by then.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"
@@ -48,9 +48,9 @@ async def accept_links(
     """Accept links until cancelled. Raise OSError if this process cannot listen at the address.
 
     `adopt` takes each link that carries a client's connection, and `adopt_requests` each link for
-    forwarded requests; both get the client's address. `digest` returns the digest of this server's TLS
-    certificate, or `NO_TLS`. When a standby stops, `end_soon` gets the addresses of its clients: each
-    client's connection must end with its next answer.
+    forwarded requests. Both functions also get the client's address. `digest` returns the digest of this
+    server's TLS certificate, or `NO_TLS`. When a standby stops, `end_soon` gets the addresses of the
+    standby's clients, and must close each client's connection after the next answer on it.
     """
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

@@ -1,7 +1,7 @@
 """The folder of the sockets that link the workers of one parent. Only the parent's user can enter it.
 
-The parent holds a lock on the folder, which ends with the parent and its workers, even if they are
-killed. The next parent removes folders without a lock.
+The parent holds a lock on the folder. The lock lasts until the parent and all its workers have ended
+or were killed. A parent that starts removes the folders that nobody has locked.
 """
 
 import fcntl
@@ -15,11 +15,11 @@ PREFIX = "angarium-links-"
 
 
 class LinkFolder:
-    """A new folder for links, locked while its parent process or one of the parent's forks lives. Raises
-    OSError."""
+    """A new folder for links. It stays locked until the process that made it and all forks of this
+    process have ended. Raises OSError."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """`within`: where to create it; None: the system's folder for temporary files."""
+        """`within`: where to create the folder; None: the system's folder for temporary files."""
         parent = Path(tempfile.gettempdir()) if within is None else within
         for left in parent.glob(PREFIX + "*"):
             _remove_dead(left)
@@ -28,8 +28,8 @@ class LinkFolder:
             self._lock = _locked(self.path)
             if self._lock is not None and self.path.exists():
                 return
-            # Try again: before the lock was taken, another parent removed the folder, which looked like
-            # that of a dead parent.
+            # Try again. The folder was not locked yet, so another parent took it for a dead parent's
+            # folder and removed it.
             self.close()
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ def _remove_dead(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a descriptor that locks a folder; None if it is another user's, gone, or locked."""
+    """Return a descriptor that locks a folder. None: the folder is another user's, gone, or locked."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

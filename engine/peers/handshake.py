@@ -1,19 +1,20 @@
-"""The handshake of a link: both ends prove that they have the same master key, and the dialler
-names its client.
+"""The handshake of a link. Both ends prove that they have the same master key, and the dialler
+states its client's address.
 
 The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, the id of its key, the
-client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the
-client's bytes and the answers to them.
+client's address and a proof. The acceptor's proof ends the handshake. From then on, the link carries
+the client's connection, byte by byte.
 
-A link of another kind carries no client's connection. The dialler then adds the kind to the
-address.
+Two other kinds of links carry no client's connection. For such a link, the dialler sends the kind
+after the address.
 
 A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before
-its proof, the acceptor sends the digest of its TLS certificate, or zeros if it has no TLS. If it
-has TLS, the TLS handshake follows.
+the acceptor sends its proof, it sends the digest of its TLS certificate, or zeros if the acceptor has
+no TLS. If the acceptor has TLS, the TLS handshake follows.
 
-When a standby stops, it opens a link of the kind ENDING, and sends the addresses of the clients whose
-connections it carries. The acceptor closes each of these connections after its next answer.
+A link of the kind ENDING comes from a standby that stops. The standby relays clients' connections to
+the acceptor, and now sends the addresses of these clients. The acceptor closes each client's connection
+after the next answer on it.
 """
 
 import hmac
@@ -58,13 +59,14 @@ async def dial(
     *,
     kind: str | None = None,
 ) -> bytes:
-    """Open a link for a client's connection (`kind` None) or of another kind. Raise LinkError.
+    """Do the dialler's part of the handshake. Raise LinkError.
 
-    Return the digest of the other end's certificate if TLS follows, else NO_TLS. `keys`: the keys by
-    their ids, the present key first.
+    `kind` is None if the link is to carry a client's connection. `keys` has the master keys by their
+    ids, the present key first. The result is the digest of the other end's certificate if TLS follows,
+    else NO_TLS.
 
-    Use REQUESTS only if the other end's release knows this kind. ENDING needs no such check: an older
-    release takes what a link of this kind sends for a client's malformed request, and does nothing.
+    Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release.
+    To an older release, the addresses look like a malformed HTTP request, which changes nothing.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -85,9 +87,9 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Accept a link and return its client. Raise LinkError.
+    """Do the acceptor's part of the handshake, and return the link's client. Raise LinkError.
 
-    `digest`: the digest of the certificate that this end shows on REQUESTS links, NO_TLS if it has none.
+    `digest`: the digest of this end's certificate, or NO_TLS. Only REQUESTS links need it.
     """
     with _within():
         mine = secrets.token_bytes(NONCE)
@@ -139,7 +141,7 @@ def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) ->
 
 
 async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
-    """Read no more: later bytes do not belong to the handshake."""
+    """Read exactly `size` bytes: later bytes do not belong to the handshake."""
     data = b""
     while len(data) < size:
         piece = await stream.receive_some(size - len(data))

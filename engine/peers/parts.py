@@ -1,7 +1,8 @@
-"""Links for requests to the process that has a part, on this machine or on another one.
+"""Links that carry clients' requests to the process that has a part. This process is on the same
+machine or on another one.
 
-A link between machines uses the TLS of the other server's HTTP listener. The link's handshake
-proves the certificate, without a certificate authority.
+A link between machines uses TLS if the other server's HTTP listener uses TLS. The link's handshake
+states the digest of the other server's certificate, so no certificate authority is needed.
 """
 
 import hashlib
@@ -24,14 +25,14 @@ class SecuredLink(trio.abc.AsyncResource):
     def __init__(self, stream: trio.SocketStream) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.check_hostname = False  # the handshake of the link has proved the certificate
+        context.check_hostname = False  # `begin` compares the certificate's digest
         context.verify_mode = ssl.CERT_NONE
         context.set_alpn_protocols(["http/1.1"])
         self.socket = stream.socket
         self._stream = trio.SSLStream(stream, context, https_compatible=True)
 
     async def begin(self, digest: bytes) -> None:
-        """Do the TLS handshake. Raises LinkError if the certificate has another digest."""
+        """Do the TLS handshake. Raises LinkError if it fails, or if `digest` is not the certificate's."""
         try:
             with trio.fail_after(WITHIN_S):
                 await self._stream.do_handshake()

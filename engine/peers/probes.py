@@ -5,12 +5,12 @@ from contextlib import suppress
 
 import trio
 
-# Seconds of silence before the first probe, and between two probes. The probes find a network that is
-# broken between two running machines. If a machine dies, its parts move before the probes find it.
+# Seconds of silence before the first probe, and between two probes. The probes are for a network that
+# breaks between two running machines. A dead machine needs no probes: its parts have moved by then.
 EVERY_S = 2
 PROBES = 4  # this many without an answer break the link
-# While sent bytes are unconfirmed, the kernel sends no probes. It then breaks the link after this time,
-# which is as long as the probes would take.
+# While sent bytes are unconfirmed, the kernel sends no probes. Instead, the kernel breaks the link when
+# the bytes have been unconfirmed for this time. All probes together would take the same time.
 UNCONFIRMED_MS = EVERY_S * (1 + PROBES) * 1000
 _OPTIONS = (  # not every system has these names
     ("TCP_KEEPIDLE", EVERY_S),

@@ -18,14 +18,14 @@ from engine.runtime.background import NurseryOwner
 CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
-# The silence of the active node after which the log reports it. A dead node is replaced sooner, so such a
-# silence has another cause.
+# The log reports an active node that has been unreachable for this time. A dead node would have been
+# replaced sooner, so there is another cause, such as a wrong address or master key.
 SILENCE_S = 5.0
 REST_S = 0.1  # after the descriptors ran out
-# The time for the last bytes of the former node's answers after a change of the active node. Connections
-# to a killed node break by themselves.
+# When another node becomes active, the connections to the former node stay open for this time, for the
+# last bytes of its answers. Connections to a killed node break by themselves.
 PARTING_S = 1.0
-# A request counts as answered when no byte has followed an answer for this long.
+# A request counts as answered if the last bytes came from the node, and this time has passed since.
 QUIET_S = 0.05
 NO_CLIENT: Address = ("", 0)  # of a link that carries no connection
 
@@ -33,7 +33,8 @@ log = structlog.get_logger("angarium.peers")
 
 
 class _Carried:
-    """A connection that is carried to a `node`. `asked`: the last bytes came from the client."""
+    """A connection that is carried to `node`. `asked`: True if the last bytes came from the client,
+    False if they came from the node."""
 
     __slots__ = ("address", "asked", "client", "moved_at", "node", "scope")
 
@@ -53,8 +54,9 @@ class _Carried:
 class Relay:
     """Owner of the relayed connections.
 
-    `waiting`: after `run` is cancelled, the accepted connections from which nothing was read. This node
-    can serve them itself. `carriers` has the tasks that carry connections, which go on after `run`.
+    When `run` is cancelled, the accepted connections from which nothing was read are put into `waiting`.
+    This node can then serve these connections itself. The tasks in `carriers` carry connections. These
+    tasks continue after `run` has ended.
     """
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
@@ -94,11 +96,11 @@ class Relay:
             self._changed = trio.Event()
 
     def part(self) -> None:
-        """Close each carried connection as soon as its request is answered.
+        """Begin to close the carried connections, each after an answer.
 
-        A busy connection can have a request under way at all times, so this process cannot close it
-        between two requests. It sends the clients' addresses to the nodes that serve them, and each node
-        ends a client's connection with its next answer.
+        This process closes a connection that is quiet after an answer. A busy connection may never be
+        quiet, because a request is always under way. So this process also sends the clients' addresses
+        to the nodes that serve the clients. Each node closes a client's connection after the next answer.
         """
         if self._parting.is_set():
             return
@@ -127,8 +129,8 @@ class Relay:
             await self._none.wait()
 
     def leave(self, node: str | None) -> None:
-        """Close the connections to a replaced node after `PARTING_S`, because the node may never do
-        so."""
+        """Close the connections to a replaced node after `PARTING_S`. The node itself may never close
+        them, for example if it hangs."""
         ends_at = trio.current_time() + PARTING_S
         for carried in self._carried:
             if carried.node == node:

@@ -20,7 +20,8 @@ from engine.plans.plans import BUILT_IN, FIRST, Plan, overridden
 from engine.runtime.toml_file import read
 from engine.settings import Settings
 
-# Ten years. With a longer retention and a wrong clock, the earliest shown day could be before 1970.
+# Ten years. The earliest day that is shown is the clock's day minus the retention. With a longer
+# retention, a clock that is years slow would set this day before 1970.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
 # Fields that a new plan can omit, because files of earlier releases lack them. The plan then has the
@@ -74,7 +75,7 @@ class _PlansFile(BaseModel):
 
 
 def plans_of(settings: Settings) -> Mapping[str, Plan]:
-    """Return all plans as the settings have them. Raises PlansFileError."""
+    """Return all plans, with the changes of the plans file and of the settings. Raises PlansFileError."""
     plans = BUILT_IN if settings.plans_file is None else read_plans(settings.plans_file)
     return overridden(
         plans,
@@ -85,7 +86,8 @@ def plans_of(settings: Settings) -> Mapping[str, Plan]:
 
 
 def read_plans(path: Path) -> Mapping[str, Plan]:
-    """Return the built-in plans as changed by a file. Raises PlansFileError."""
+    """Return the built-in plans with a file's changes, and the plans that the file adds. Raises
+    PlansFileError."""
     try:
         given = read(path, _PlansFile)
     except ValueError as error:

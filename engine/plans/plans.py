@@ -1,4 +1,4 @@
-"""Plans: the limits of a workspace and of its customers, as data. Nothing here awaits or refuses."""
+"""Plans: the limits of a workspace and of its customers, as data. Other modules enforce the limits."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,11 +12,11 @@ from engine.model.read_models import Models
 FALLBACK = "free"  # for a workspace whose plan is no longer defined
 FIRST = "scale"  # for the first workspace, and for callers that are not known yet
 DAY_MS = 86_400_000
-CUSTOMER_PART = 10  # an overridden rate is divided by this for one customer
+CUSTOMER_PART = 10  # one customer gets a tenth of a `control_per_minute` that the settings give
 
 log = structlog.get_logger("angarium.plans")
-# A plan's default quota is at most the plan's own limit divided by this, rounded up. Otherwise one
-# customer could use up the limit, and leave nothing for the workspace and its other customers.
+# A customer's default quota is at most a half of the plan's limit for the workspace, rounded up.
+# Otherwise one customer could use up the limit, and leave nothing for the workspace's other customers.
 SHARED_PART = 2
 
 
@@ -37,10 +37,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     customer_per_minute: int = 120  # requests of all embed sessions of the customer
 
 
-# Retention: a week is more than twice the 76 hours of the default retry schedule, so that an operator can
-# examine dead deliveries after a weekend. The 30 days of `scale` are the longest period of analytics.
-# Destinations: `free` has enough for a company's own systems, `pro` for its customers. `scale` has as
-# many as a starting server loads into memory within seconds.
+# Retention: the default retry schedule takes 76 hours. If a delivery then is dead, the week of `free`
+# leaves enough days to examine it after a weekend. `scale` has 30 days, the longest period of analytics.
+# Destinations: `free` has enough for a company's own systems, and `pro` for the company's customers. The
+# destinations of `scale` are as many as a server can load into memory within seconds when it starts.
 BUILT_IN: Mapping[str, Plan] = MappingProxyType(
     {
         plan.name: plan
@@ -84,8 +84,8 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with the limits that the settings give for all plans. `control_per_minute`
-    changes the customers' request rate too.
+    """Return the plans, changed by limits that the settings give for all plans. None: no change.
+    `control_per_minute` changes the customers' request rate too.
     """
     given = {
         "control_per_minute": control_per_minute,
@@ -109,7 +109,7 @@ class Plans:
         self.first = plans[FIRST]
 
     def of(self, workspace: str) -> Plan:
-        """Return a workspace's plan, or the plan `FALLBACK` if its own is not defined."""
+        """Return a workspace's plan, or the plan `FALLBACK` if the workspace's plan is not defined."""
         known = self._models.workspaces.get(workspace)
         if known is None:
             return self._fallback
@@ -129,8 +129,8 @@ class Plans:
 
     @property
     def longest_retention_days(self) -> int:
-        """The number of days for which every workspace's log must be kept: any workspace can change to
-        the plan with the longest retention."""
+        """The number of days for which every workspace's log must be kept. It is the longest retention of
+        all plans, because any workspace can change to that plan."""
         return max(plan.retention_days for plan in self._plans.values())
 
     def _unknown(self, workspace: str, name: str) -> Plan:
@@ -178,8 +178,8 @@ class AccountLimits(Struct, frozen=True):
 
 
 def limits_of(plan: Plan, quotas: Quotas) -> AccountLimits:
-    """Return the limits of a customer's account. A quota of its own counts before the plan's default
-    quota, and no quota exceeds the plan's limit for the whole workspace."""
+    """Return the limits of a customer's account. A limit is the account's own quota, or else the plan's
+    default quota. No limit of an account exceeds the plan's limit for the whole workspace."""
     return AccountLimits(
         destinations=_limit(quotas.destinations, plan.customer_destinations, plan.destinations),
         rules=_limit(quotas.rules, plan.customer_rules, plan.rules),

@@ -41,12 +41,12 @@ class PoisonError(StoreError):
 class ContentionError(StoreError):
     """A serialisation failure or deadlock (40001, 40P01): nothing was written, run it again."""
 
-    maybe_written: bool = False  # by an earlier run of the same statement
+    maybe_written: bool = False  # True if an earlier run of the same statement may have written
 
 
 class BlockedError(ContentionError):
-    """Another session has locked a row that the statement needs (55P03). Nothing was written. If the
-    statement is run again, it can wait as long again."""
+    """Another session has locked a row that the statement needs (55P03). Nothing was written. A further
+    run of the statement can wait just as long for the lock."""
 
 
 class OwnershipLostError(StoreError):
@@ -56,8 +56,8 @@ class OwnershipLostError(StoreError):
 
 
 class UnknownOutcomeError(StoreError):
-    """Every try of a write broke, for a reason that no other class names. One of them may have written.
-    The last error is the cause."""
+    """A write was tried several times, and each try ended with an unexpected exception. One of the tries
+    may have written. `__cause__` is the exception of the last try."""
 
 
 # --- intake ----------------------------------------------------------------------------------------
@@ -91,8 +91,8 @@ class DirtyDestination(Struct, gc=False, frozen=True):
 
     @classmethod
     def each_of(cls, named: Iterable[tuple[int, str]]) -> list["DirtyDestination"]:
-        """Return one row for each (environment, destination id), without repetitions, in the order in
-        which all statements lock rows."""
+        """Return one row for each different (environment, destination id). The result is sorted, because
+        all statements lock backlog rows in this order."""
         return [cls(env, each, shard_of(each)) for env, each in sorted(set(named))]
 
 
@@ -121,10 +121,10 @@ class Acceptance(Struct):
     """The result of an intake statement.
 
     - `base` + k is the seq of the group's k-th delivery.
-    - `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries
-      were not written.
-    - `unheld`: events that were not written either. When an earlier run of the statement did not write
-      them, another event held their key; that event's claim has expired since.
+    - `lost` has the ids of events whose idempotency key another event holds. These events and their
+      deliveries were not written.
+    - `unheld` has the ids of further events that were not written. Another event held their key during
+      an earlier run of the statement. That other event's claim has expired since.
     """
 
     base: int
@@ -137,7 +137,7 @@ class IntakeStore(Protocol):
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write the whole group in one transaction. After a StoreError, `maybe_written` says whether the
-        group may have been written. After any other exception it may have been."""
+        group may have been written. After any other exception, the group may have been written."""
 
     async def draw(self) -> int:
         """Return the base of a group's seqs: its k-th delivery gets `base` + k, k < 2^20."""
@@ -146,7 +146,7 @@ class IntakeStore(Protocol):
         """Check the intake's connection, and reconnect if needed. Raises StoreAwayError."""
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows. Runs on the intake connection, so never beside an `accept`."""
+        """Delete backlog rows. This uses the intake's connection, so it never runs during an `accept`."""
 
 
 # --- settlement ------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ class BacklogStore(Protocol):
         """Read PENDING deliveries of `classes` with seq > `after`, in seq order, at most `limit` and
         about `max_bytes` of payload.
 
-        If `ordered`, read RETRYING deliveries too, because they keep their place in their lane. Lanes in
-        `skip_lanes` are left out.
+        If `ordered`, read RETRYING deliveries too: a delivery keeps its place in its lane while it is
+        retried. The deliveries of the lanes in `skip_lanes` are left out.
         """
 
     async def read_due(
@@ -266,8 +266,8 @@ class BacklogStore(Protocol):
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Return (lowest seq, earliest next_attempt_at_ms) over the RETRYING deliveries; None if there
-        are none."""
+        """Return (lowest seq, earliest next_attempt_at_ms) of the RETRYING deliveries. Both are None if
+        no delivery is RETRYING."""
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
         """Count the PENDING deliveries from `from_seq` on, and all RETRYING ones."""
@@ -284,8 +284,8 @@ class BacklogStore(Protocol):
         """Return those of the given deliveries of a destination that are PENDING or RETRYING."""
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor (environment, destination), in the order of `actors`.
-        None for an actor without a snapshot."""
+        """Return the last snapshot of each actor (environment, destination), in the order of `actors`,
+        or None for an actor without a snapshot."""
 
 
 # --- sending ---------------------------------------------------------------------------------------
@@ -316,5 +316,5 @@ class Sender(Protocol):
         after the destination's timeout at the latest. If this method raises, the attempt fails."""
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination. No attempt is under way. Attempts can follow at
-        any time."""
+        """Release what was prepared for a destination. The caller has no attempt under way at the
+        destination, and can begin new attempts at any time."""

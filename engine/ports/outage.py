@@ -1,4 +1,4 @@
-"""The outage: the time during which a user of the store gets no answer, and the user's further tries."""
+"""The outage: the store does not answer a user (a task of this process), and the user tries again."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -19,8 +19,9 @@ from engine.ports import (
 
 FIRST_PAUSE_S = 0.1  # between two tries, doubling ...
 LONGEST_PAUSE_S = 2.0  # ... to this, so that work resumes soon after the store is back
-# The most tries of a write that breaks. The second try finds what the first one wrote. A third try is for
-# a connection that broke as well. More tries would only keep other writes waiting.
+# The limit on the tries of a write if each try ends with an unexpected exception. A second try finds out
+# what the first try wrote. A third try is needed if the connection also breaks during the second try.
+# More tries would only delay other writes.
 BROKEN_MOST = 3
 
 T = TypeVar("T")
@@ -33,19 +34,19 @@ def never(_: StoreError) -> bool:
 
 
 def nothing_written(error: StoreError) -> bool:
-    """Return True if the store was away or a row was locked, and no run has written anything."""
+    """Return True if the store did not answer or a row was locked, and certainly no run has written."""
     return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
 
 
 def surely_nothing(message: str) -> StoreAwayError:
-    """Return an error that says: there is no answer, and certainly nothing was written."""
+    """Return a StoreAwayError for a write that has certainly written nothing."""
     error = StoreAwayError(message)
     error.maybe_written = False
     return error
 
 
 class Outage:
-    """The outages of the store for one of its users, which owns this object.
+    """The outages of the store, as one of the store's users sees them. The user owns this object.
 
     `user` is the user's name in the log. `meanwhile` is called before each pause.
     """
@@ -72,16 +73,15 @@ class Outage:
     ) -> T:
         """Call `run` until the store answers, and return its result.
 
-        `run` gets True if an earlier run has an unknown outcome. A run that lost a race (ContentionError)
-        is repeated without a pause, a run without an answer (StoreAwayError) after a pause. Other errors
-        are raised.
+        `run` gets True if an earlier run has an unknown outcome. After a ContentionError, `run` is called
+        again at once. After a StoreAwayError, `run` is called again after a pause. The error is raised
+        instead if `unless` returns True for it, or if `until` returns True after the pause. Its
+        `maybe_written` is True if any run may have written.
 
-        The run is not repeated if `unless` returns True for its error, or if `until` returns True after
-        the pause. The error is then raised. Its `maybe_written` is True if any run may have written.
-
-        With `writes`, any exception can come after the commit. So a run that breaks is repeated too, if
-        it or an earlier run may have written. The last of `BROKEN_MOST` such runs raises
-        UnknownOutcomeError.
+        PoisonError and OwnershipLostError are always raised. Any other exception is unexpected. Without
+        `writes`, it is raised. With `writes`, it can come after the commit: if this run or an earlier run
+        may have written, `run` is called again, and otherwise the exception is raised. After
+        `BROKEN_MOST` runs with an unexpected exception, UnknownOutcomeError is raised.
         """
         again, pause_s, broken = False, FIRST_PAUSE_S, 0
         while True:

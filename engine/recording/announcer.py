@@ -142,8 +142,8 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the time of the first failure; None if the destination does not count as failing, or must
-    not be announced."""
+    """Return the time of the first failure. None: the destination does not count as failing, or only
+    deliveries of Angarium's own events have failed, which is not announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

@@ -1,8 +1,11 @@
-"""The blocked outcomes: outcomes that wait because another session has locked rows of their statement.
+"""The blocked outcomes: the recorder cannot write them yet, because another session has locked a row
+that their statement needs.
 
-The recorder halves a blocked group until an outcome is blocked alone. A try costs the wait for a lock, so
-there is one try between two groups, and outcomes that are blocked alone are tried once in `AGAIN_S`.
-Outcomes of a lane stay in order: the later ones wait behind the first.
+If several outcomes of one statement are blocked, the recorder tries each half of them in a statement of
+its own, then the halves of a blocked half, until each blocked outcome is alone. Each try can wait for a
+lock, so the recorder makes one try between two groups of new outcomes. If an outcome is blocked alone,
+the recorder tries no such outcome for `AGAIN_S`. The outcomes of a lane stay in order: later outcomes
+wait behind the blocked one.
 """
 
 from collections import Counter, deque
@@ -15,18 +18,23 @@ import trio
 from engine.core.records import Settlement
 from engine.recording.group import QueuedOutcome, ids_of
 
-# A try waits 0.1 s for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`): a tenth of the time.
+# Seconds between two tries of outcomes that were blocked alone. Such a try waits at most 0.1 s for a lock
+# (`LOCK_WAIT_MS` in `storage.database.profiles`): the recorder waits at most a tenth of its time.
 AGAIN_S = 1.0
 
 log = structlog.get_logger("angarium.recorder")
 
 
 class BlockedOutcomes:
-    """Owner of the blocked outcomes, by lane: the delivery, the KEY lane or the STRICT destination."""
+    """Owner of the blocked outcomes, with a queue for each lane.
+
+    A STRICT destination is one lane here. Each ordering key of a KEY destination is a lane. Otherwise
+    each delivery is a lane of its own.
+    """
 
     def __init__(self) -> None:
         self._lanes: dict[str, deque[QueuedOutcome]] = {}
-        # Lanes that were blocked together: some of them may be free.
+        # Lanes that were blocked together. Some of these lanes may have no locked row.
         self._parts: deque[list[str]] = deque()
         self._alone: deque[str] = deque()  # lanes that were blocked alone; they take turns
         self._tried: dict[str, None] = {}  # the lanes whose first outcomes were taken
@@ -46,8 +54,8 @@ class BlockedOutcomes:
         return 0.0 if self._parts else self._again_at
 
     def sift(self, outcomes: Iterable[QueuedOutcome]) -> list[QueuedOutcome]:
-        """Return the outcomes that are tried now, and those of free lanes. The others wait behind the
-        outcomes of their lanes."""
+        """Return the outcomes that can be written now: those that `take` took, and those of lanes without
+        blocked outcomes. Put all other outcomes behind the blocked outcomes of their lanes."""
         free: list[QueuedOutcome] = []
         for outcome in outcomes:
             lane = next((each for each in _lanes(outcome[0]) if each in self._lanes), None)
@@ -59,7 +67,7 @@ class BlockedOutcomes:
         return free
 
     def hold(self, outcomes: Sequence[QueuedOutcome]) -> None:
-        """Keep outcomes that were blocked together, before the later ones of their lanes."""
+        """Put outcomes that were blocked in one statement at the front of their lanes' queues."""
         lanes: dict[str, None] = {}
         for outcome in reversed(outcomes):
             settlement, owner = outcome
@@ -88,7 +96,8 @@ class BlockedOutcomes:
         return taken
 
     def release(self) -> list[QueuedOutcome]:
-        """Remove and return the other outcomes of the lanes that were tried and not held again."""
+        """End a try. A tried lane is free if its outcome was not held again. Remove the free lanes, and
+        return the outcomes that waited in them."""
         free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
         self._tried, self._logged = {}, False
         for outcome in free:
