@@ -71,9 +71,7 @@ class Directory:
         """`gone` is called to disable a destination. Its first flag: only deliveries of Angarium's own
         events have failed. Its second flag: the destination has failed for too long. `forgettable` wakes
         the intake, which then deletes backlog rows."""
-        self._find = find
-        self._now = now
-        self._store = store
+        self._find, self._now, self._store = find, now, store
         self._passivate_after_s = settings.passivate_after
         self.actors: dict[str, DestinationActor] = {}
         self._swept: SplitTable[DestinationActor] = SplitTable()  # for loops that await
@@ -86,8 +84,7 @@ class Directory:
         self._activations = self._passivations = 0
         self.sleepers = 0  # dormant destinations whose retries the waker looks for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
-        self._when_gone = gone
-        self._wake_intake = forgettable
+        self._when_gone, self._wake_intake = gone, forgettable
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
         self.attempts = attempts
@@ -328,8 +325,11 @@ class Directory:
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         async for row in in_slices(rows, RECOVER_AT_ONCE):
             self.dirty.add(row.destination)
-            if row.destination not in self.actors and row.destination not in self._dormant:
-                self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
+            if row.destination not in self.actors:
+                if (
+                    row.destination not in self._dormant
+                ):  # it is there if a recovery before this one broke
+                    self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 self.awaken(row.destination)
         self._recovered = True
         for destination in self._configured:
@@ -347,7 +347,10 @@ class Directory:
         with trio.move_on_after(FLUSH_S):
             async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
                 if self.actors.get(actor.id) is actor:
-                    actor.leave(Leave.FLUSH)
+                    try:
+                        actor.leave(Leave.FLUSH)
+                    except Exception as error:  # a barrier: the other actors write their rows
+                        actor.crashed(error)
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught
 

@@ -1,6 +1,7 @@
 """Crashes: each hits only one actor, which continues from snapshot and store."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.actor import DestinationActor
+from engine.actors.lifecycle import Leave
+from engine.actors.readers import WorkspaceRead
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
@@ -449,3 +452,48 @@ async def test_a_hold_outlives_a_snapshot_that_could_not_be_written(
         assert min(second, third) - first >= 100
         await trio.sleep(300)  # its actor leaves memory
         assert destination in world.store.snapshots
+
+
+@pytest.mark.parametrize("breaks_at", range(3))
+async def test_a_recovery_that_broke_is_repeated_for_all_destinations(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, breaks_at: int
+) -> None:
+    async with running() as world:
+        names = [world.destination(number) for number in (1, 2, 3)]
+        for name in names:
+            world.accept(name, 2, told=False)
+        readers = world.directory.readers
+        submit, calls = readers.submit_patient, count()
+
+        def breaking(reading: WorkspaceRead) -> None:
+            if next(calls) == breaks_at:
+                raise BugError
+            submit(reading)
+
+        monkeypatch.setattr(readers, "submit_patient", breaking)
+        with pytest.raises(BugError):
+            await world.directory.recover()
+        await world.directory.recover()
+        await trio.sleep(100)
+        assert all(world.statuses(name) == {"DELIVERED": 2} for name in names)
+
+
+async def test_a_drain_writes_the_rows_of_all_actors_although_one_cannot_leave(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as world:
+        names = [world.destination(number) for number in (1, 2, 3)]
+        for name in names:
+            world.accept(name, 1)
+        await trio.sleep(1)
+        leave = DestinationActor.leave
+
+        def breaking(actor: DestinationActor, how: Leave) -> None:
+            if actor.id == names[0]:
+                raise BugError
+            leave(actor, how)
+
+        monkeypatch.setattr(DestinationActor, "leave", breaking)
+        assert await world.directory.drain(trio.current_time() + 60)
+        await world.recorder.wait_empty()
+        assert world.store.snapshots.keys() >= set(names[1:])
