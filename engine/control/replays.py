@@ -67,12 +67,13 @@ class ReplayCommands:
         draft: ReplayDraft,
         own: SessionCustomer | None,
     ) -> ReplayJob:
-        """Add a job. `own` is the customer of the session that asks, which cannot select other customers'
-        deliveries.
+        """Add a job. If the job is a dry run, wait up to two seconds for its result.
 
-        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived, a named delivery
-        still waits, or too many jobs are unfinished. If the job is a dry run, waits for its result, at
-        most two seconds.
+        `own` is the customer of an embed session. None: the caller has no embed session. A session cannot
+        select the deliveries of other customers.
+
+        Raises Refusal: 400; 404 for an unknown id; 409 if a destination is archived, if a named delivery
+        still waits, or if too many jobs are unfinished.
         """
 
         return await self._create(
@@ -178,8 +179,8 @@ class ReplayCommands:
     async def cancel(
         self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
-        """Cancel a job: nothing more is enqueued, and the runner withdraws the replays that wait. Raises
-        Refusal 404, and 400 for a job that has ended."""
+        """Cancel a job. The runner enqueues no further replays, and withdraws the replays that still
+        wait. Raises Refusal 404, and 400 for a job that has ended."""
 
         async def command() -> ReplayJob:
             job = await self.get(environment, identifier, own)
@@ -229,8 +230,8 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Check the ids of a selection, and fill in its customer account if all its deliveries
-        belong to one.
+        """Check the ids of a selection. If all selected deliveries belong to the same customer account,
+        set the selection's account.
         """
         account = selection.account
         if own is not None:

@@ -1,6 +1,7 @@
 """Signing keys of a destination: made, rotated and shown.
 
-A retired key signs beside the current one for some time, so that a receiver has time to change its copy.
+After a rotation, requests are signed with both the old key and the new key for some time. During that
+time the receiver can change its copy of the key.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from engine.wire.signing import new_key, public_key_text, secret_bytes, secret_t
 
 GRACE_S = 24 * 3600  # of a retired key, unless the caller says otherwise
 OF_ROTATION = ("rotateSecret", "graceSeconds")  # a patch's members about a rotation
-MAX_KEYS = 8  # each adds a signature to every request: more rotations are refused
+MAX_KEYS = 8  # keys that sign at the same time: each adds a signature to every request
 
 Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
@@ -38,8 +39,8 @@ def rotation_of(patch: Mapping[str, Any]) -> SecretRotation:
 def first_keys(
     algorithm: SigningAlgorithm, secret: str | None, make: Make = new_key
 ) -> tuple[SigningKey, ...]:
-    """Return the keys of a new destination. `secret`: the caller's own, as text. Raises Refusal 400 if
-    the algorithm takes no secret."""
+    """Return the keys of a new destination. `secret`: a secret that the caller chose, as text; None: a
+    new key is made. Raises Refusal 400 if the algorithm takes no secret."""
     if secret is None:
         return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
     if algorithm is not SigningAlgorithm.HMAC_SHA256:
@@ -55,12 +56,12 @@ def next_keys(
     now: float,
     make: Make = new_key,
 ) -> tuple[SigningKey, ...]:
-    """Return the keys after a change. If a rotation was asked for, or the algorithm changes, a new
+    """Return the keys after a change. If the change asks for a rotation, or changes the algorithm, a new
     key comes first.
 
-    Raises Refusal 400 if the new algorithm needs a new secret, but the patch does not ask for one: the
-    answer to such a patch shows no secret, so the customer would never learn it. Raises Refusal 400 for
-    a grace time without a rotation, and 409 if too many keys would sign.
+    Raises Refusal 400 for a change to HMAC_SHA256 without a rotation. Only the answer to a rotation shows
+    the new secret, so the customer would not learn this secret. Also raises Refusal 400 for a grace time
+    if no key is replaced, and 409 if more than MAX_KEYS keys would sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm
@@ -90,7 +91,7 @@ def shown_secret(key: SigningKey) -> str | None:
 
 
 def public_key_texts(keys: tuple[SigningKey, ...], now: float) -> tuple[str | None, str | None]:
-    """Return the current and the previous public key as text, each None where there is none."""
+    """Return the current and the previous public key as text. None in place of a key that is missing."""
     current = public_key_text(keys[0])
     previous = next(
         (

@@ -22,20 +22,20 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.slice_executor import SliceExecutor
 
-# Each of the next two limits applies to the rules for one customer's destinations in an environment, and
-# likewise to the rules for all destinations without a customer together.
+# Each customer has the next two limits in each environment, for the rules of its destinations. All
+# destinations without a customer share the same limits.
 #
-# The limit on the filters that one event runs. Each filter takes at most 3 ms, in slices.
+# The limit on the rules with a filter that match the same event type. Each filter takes at most 3 ms.
 MAX_FILTERS = 100
-# The limit on the patterns in all rules that have a filter. A new rule with a filter is compared with all
-# these patterns: at most 12 MB are read.
+# The limit on the patterns of all rules with a filter. To compare a new rule with these patterns, at most
+# 12 MB are read from the database.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# The limit on the characters of one rule's patterns together. A hundred patterns of 40 characters
-# fit. With a limit of 25,600, a thousand rules took 25 MB of memory, and the costliest search for
-# overlaps took half a second of CPU.
+# The limit on the characters of all patterns of one rule: enough for a hundred patterns of 40
+# characters. A limit of 25,600 was too high: a thousand rules with so many characters took 25 MB of
+# memory, and the slowest search for rules that match the same event type took half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 
@@ -61,8 +61,8 @@ class RuleCommands:
     async def create(self, principal: Principal, environment: int, draft: RuleDraft) -> RuleModel:
         """Add a rule.
 
-        Raises Refusal 404 or 409 for its destination, 402 where the plan or the customer's quota has no
-        room for another rule, 400 for too many filters or too long patterns.
+        Raises Refusal: 404 for an unknown destination, 409 for an archived one, 402 if the plan or the
+        customer's quota allows no further rule, 400 for too many filters or too long patterns.
         """
         _check_size(draft.event_types)
         identifier = self._writer.new_id()
@@ -111,7 +111,7 @@ class RuleCommands:
         return await self._switch(principal, environment, identifier, enabled=False)
 
     async def remove(self, principal: Principal, environment: int, identifier: str) -> None:
-        """Remove a rule. Raises Refusal 404 when there is none."""
+        """Remove a rule. Raises Refusal 404."""
 
         async def attempt() -> bool | None:
             present = await self._get(principal, environment, identifier)
@@ -125,7 +125,7 @@ class RuleCommands:
         await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, principal: Principal, environment: int, destination: str) -> None:
-        """Remove the rules of an archived destination, a few at a time between other commands."""
+        """Remove the rules of an archived destination. Other commands can run after every few rules."""
 
         async def work() -> bool:
             rules = await self._store.page(environment, (destination,), None, None, AT_ONCE)
@@ -191,8 +191,9 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """The rule was checked before, so that other commands do not wait for the check. If another
-        rule has changed since the check, nothing is written.
+        """Write a rule that has already been checked. The check can take long, so it does not run within
+        a command, for which other commands would wait. Return False, and write nothing, if another rule
+        has changed since the check.
         """
 
         async def command() -> bool:
@@ -206,8 +207,11 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """If a version adds a filter to a rule, compare the rule with the other rules that have a
-        filter. Return the environment's tally of rules at that time; None if no filter is added.
+        """Check that a rule with a filter keeps the limits together with the other rules that have a
+        filter. `present` is the version before, None for a new rule.
+
+        Return the environment's tally of rules as of the check. Return None if no check is needed: the
+        rule has no filter, or had one before with the same patterns and destination.
         """
         if rule.filter is None:
             return None
@@ -227,7 +231,7 @@ class RuleCommands:
                 f"the rules with a filter have at most {MAX_FILTERED_PATTERNS} patterns together, of "
                 f"{'one customer' if account else 'no customer'}",
             )
-        # The comparison runs in slices: a thousand rules with fifty patterns each take 250 ms.
+        # The search can take long (250 ms for a thousand rules of fifty patterns), so it runs in slices.
         compare = partial(too_many_at_once, rule.event_types, others, MAX_FILTERS)
         if len(others) >= MAX_FILTERS and await self._comparing.done(rule.environment, compare):
             raise invalid(

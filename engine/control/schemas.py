@@ -26,10 +26,10 @@ from engine.schemas.records import (
     SchemaStore,
 )
 
-# Versions are never removed: they record which schema events once conformed to.
+# Versions are never removed, because they show which schemas earlier events were checked with.
 BOUNDS = SchemaBounds(of_type=1_000, of_environment=20_000)
-MAX_ACTIVE = 2_000  # of an environment: each is in every server's memory
-MAX_ACTIVE_BYTES = 8 << 20  # of their documents, for the same reason
+MAX_ACTIVE = 2_000  # schemas of an environment: each is in the memory of every node
+MAX_ACTIVE_BYTES = 8 << 20  # the documents of an environment's active schemas, for the same reason
 
 
 def _event_type(text: str) -> str:
@@ -86,7 +86,7 @@ class Judged(Struct, frozen=True):
 def judge(draft: SchemaDraft, pause: Callable[[], None] = no_pause) -> Judged:
     """Check a draft. Raises Refusal 400.
 
-    Takes some tenths of a second at worst; `pause` is called after each slice, which takes milliseconds.
+    The check can take some tenths of a second. It calls `pause` every few milliseconds.
     """
     document = _json(draft.schema_)
     example = None if draft.example is None else _json(draft.example)
@@ -113,8 +113,8 @@ class SchemaCommands:
     async def create(
         self, principal: Principal, environment: int, draft: SchemaDraft
     ) -> SchemaRecord:
-        """Add the next version of a type, as a draft. Raises Refusal 400."""
-        # Judge the draft before the command begins: commands run one at a time, and this takes long.
+        """Add the next version of an event type's schema, as a draft. Raises Refusal 400."""
+        # The draft is judged before the command begins: other commands need not wait for the judgement.
         good = await self.judging.done(environment, partial(judge, draft))
 
         async def command() -> SchemaRecord:

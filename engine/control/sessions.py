@@ -1,6 +1,7 @@
 """Embed sessions: short-lived tokens for one customer's browser.
 
-Any process can verify a token without a look-up, because the key is derived from the master key.
+Any process can verify a token without a look-up: each process derives the signing key from the master
+key.
 """
 
 import base64
@@ -26,12 +27,12 @@ PREFIX = b"anges_"
 PURPOSE = b"angarium embed session v1"  # the label of the keys derived from the master keys
 TTL_S = 300
 TTL_LEAST_S = 60
-TTL_MOST_S = 900  # a few minutes: there is no way to end a session early
+TTL_MOST_S = 900  # only a few minutes, because a session cannot be ended early
 LONGEST = (
     2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
 )
-# The claims: the signing key's id, the environment's number, the end in ms, the account, then the
-# customerExternalId in UTF-8.
+# The claims of a token: the signing key's id, the environment's number, when the token expires (ms since
+# the epoch), and the account's id. The customerExternalId follows in UTF-8.
 _HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 
@@ -69,7 +70,8 @@ class SessionTokens:
         return (PREFIX + base64.urlsafe_b64encode(whole).rstrip(b"=")).decode()
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of a token, None if no key here signed it, or if it has expired."""
+        """Return the credential of a token. None if the token has expired, or if none of `keys` signed
+        it."""
         if len(token) > LONGEST:
             return None
         encoded = token.removeprefix(PREFIX)

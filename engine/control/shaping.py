@@ -1,4 +1,4 @@
-"""The record of a destination, made from a draft or a merge patch. Pure functions."""
+"""The record of a destination, made from a draft or a merge patch. All functions are pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
 
 
 def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
-    """Return the record that a draft describes. `rest`: the fields that only a record has."""
+    """Return the record that a draft describes. `rest`: the record's fields that no draft has."""
     delivery = receiver.delivery
     return DestinationRecord(
         name=draft.name,
@@ -89,7 +89,8 @@ def patched(
     now: float,
     make_key: Make = new_key,
 ) -> DestinationRecord:
-    """Return a record after a merge patch (RFC 7396). Its version is not raised. Raises Refusal 400."""
+    """Return a record after a merge patch (RFC 7396), with its version number unchanged. Raises Refusal
+    400."""
     document = destination_document(present)
     document["authentication"] = base_of_patch(
         document["authentication"], patch.get(AUTHENTICATION)
@@ -121,15 +122,15 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    # If none of these fields changes, they are not checked: they conformed to the rules that applied when
-    # they were written.
+    # If the patch has none of these fields, they are not checked again: they were checked when they were
+    # written, and the checks can have become stricter since.
     if changed:
         check_authentication(following, catalog)
     return following
 
 
 def check_authentication(record: DestinationRecord, catalog: Catalog) -> None:
-    """Check an authentication together with the rest of its destination. Raises Refusal 400."""
+    """Check that a destination's authentication fits its headers and its URL. Raises Refusal 400."""
     authentication = record.authentication
     if authentication is None:
         return
@@ -198,8 +199,8 @@ def _templated(
 def hosts_of(
     receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
 ) -> dict[str, str]:
-    """Return the hosts that a destination sends requests to, by the field that sets each. Raises
-    Refusal 400.
+    """Return the hosts that a destination sends requests to. The key of a host is the field that sets
+    the host. Raises Refusal 400.
     """
     hosts = {}
     host = _host_of(receiver, catalog)
@@ -223,15 +224,15 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a document after a patch, without the fields `without`. Its headers serve only to check
-    the patch: `engine.model.headers.patched` makes the headers of the record.
+    """Return a document after a patch, without the fields `without`. The headers in this document are
+    only checked: the record gets its headers from `engine.model.headers.patched`.
     """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 
 
 def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Where a patch has removed delivery options with null, put the template's defaults."""
+    """Put the template's defaults in place of the delivery options that a patch has set to null."""
     given = following.get("delivery")
     if given is None:
         following["delivery"] = dict(defaults)
@@ -250,7 +251,7 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """Return a patch of headers without nulls, which remove a header: a draft cannot have them."""
+    """Return a patch of headers without the headers that it sets to null, to remove them."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

@@ -1,6 +1,6 @@
-"""The configuration of a destination that has a template: judged, merged, masked and previewed.
+"""The configuration of a destination that has a template: checked, merged, masked and previewed.
 
-Only `Template.config` holds secrets. Everything that is shown is made of `Template.shown`.
+Only `Template.config` holds secrets. What callers see is made from `Template.shown`.
 """
 
 import json
@@ -34,7 +34,7 @@ def required(catalog: Catalog, template: str) -> Definition:
 
 
 def created(definition: Definition, given: Mapping[str, Any]) -> Template:
-    """Return the configuration of a new destination, defaults filled in. Raises Refusal 400."""
+    """Return the configuration of a new destination, with the template's defaults. Raises Refusal 400."""
     _bound(given)
     _refuse_masks(definition, given, {})
     return _configured(definition, merged({}, given))
@@ -43,7 +43,8 @@ def created(definition: Definition, given: Mapping[str, Any]) -> Template:
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
     """Return a configuration after a merge patch. A mask in the patch keeps the stored secret.
 
-    Raises Refusal 400, also if requests would go to another origin with a stored secret.
+    Raises Refusal 400. It also raises it if the patch leads requests to another origin, but keeps a
+    stored secret: the other origin must not receive that secret.
     """
     _bound(patch)
     present = json.loads(stored.config)
@@ -66,8 +67,8 @@ def shown_url(definition: Definition, template: Template) -> str:
 
 
 def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] | None:
-    """Return the origin of requests (TLS, host, port); None if the template no longer makes a valid
-    URL."""
+    """Return the origin (TLS, host, port) that requests go to. None if the template no longer makes a
+    valid URL."""
     try:
         target = parse_target(destined(definition, template).url)
     except Refusal:
@@ -76,8 +77,8 @@ def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] 
 
 
 def destined(definition: Definition, template: Template) -> Destined:
-    """Return the URL and the headers of requests. Raises Refusal if the template refuses the stored
-    configuration."""
+    """Return the URL and the headers of a destination's requests. Raises Refusal if the template does
+    not accept the stored configuration."""
     return judged(definition, json.loads(template.config))
 
 
@@ -183,8 +184,8 @@ def previewed(
 ) -> TemplateOutput:
     """Return the request that a template would make of an outbound body.
 
-    `given` is a configuration or, if there is a `stored` one, a merge patch of that. `headers` are the
-    destination's own. Secrets can be masked or left out.
+    Without `stored`, `given` is a configuration. With `stored`, `given` is a merge patch of the stored
+    configuration. `headers` are the destination's own. Secrets in `given` can be masked or left out.
     """
     config = _config(definition, given, stored)
     unknown = {name for name, value in config.items() if value is None}
@@ -211,8 +212,10 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Merge `given` into the stored configuration. A masked secret keeps its stored value. Without a
-    stored value it is null, as is a secret that the template needs and nobody gave."""
+    """Merge `given` into the stored configuration. A masked secret keeps its stored value.
+
+    A secret without a value is null in the result if `given` masks it or the template requires it.
+    """
     _bound(given)
     changes = {
         name: value

@@ -24,9 +24,9 @@ from engine.outbound.trials import TrialDraft
 from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
-SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# The limit on the bytes of a request that has a script. In JSON, one byte of source can take six
-# (\\u0000). The other 16 KiB are for the name and the id.
+SOURCE_BYTES = 64 * 1024  # in UTF-8; every node has all live scripts in memory, for its workers
+# The limit on the body of a request that contains a script. JSON can write one byte of the script as six
+# bytes (\\u0000). The other 16 KiB are for the name and the id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
@@ -83,8 +83,9 @@ class TransformCommands:
     ) -> TransformScript:
         """Add the next version of a destination's script, as a draft.
 
-        Raises Refusal: 413 for a source that is too large, 400 for one that does not compile, 404 for the
-        destination, 402 if plan or quota allow no further script, 409 if the destination is archived.
+        Raises Refusal: 413 if the source is too large, 400 if the source does not compile, 404 for an
+        unknown destination, 402 if plan or quota allow no further script, 409 if the destination is
+        archived.
         """
         _check_size(draft.source)
         account = None if principal.customer is None else principal.customer.account
@@ -105,8 +106,8 @@ class TransformCommands:
             async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
-                # Each attempt to write checks destination and account, because another process can
-                # change them.
+                # Check the destination and the quota in each attempt, because another process can have
+                # changed them since the last attempt.
                 refuse_archived(await self._destination(principal, environment, destination.id))
                 own = await self._quotas.tally(principal, environment, Quota.TRANSFORMS)
                 if not await written(self._store.create(script, workspace, most, entry, own)):
@@ -122,8 +123,8 @@ class TransformCommands:
     ) -> TransformScript:
         """Return a script for a trial run. It is not stored, and has no version.
 
-        Raises Refusal: 413 for a source that is too large, 404 for the destination, 402 where the plan
-        has no scripts, 409 where the destination is archived.
+        Raises Refusal: 413 if the source is too large, 404 for an unknown destination, 402 if the plan
+        allows no scripts, 409 for an archived destination.
         """
         _check_size(draft.source)
         destination = await self._destination(principal, environment, draft.destination_id)

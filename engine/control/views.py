@@ -155,5 +155,5 @@ def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool 
 
 
 def _number(value: float | None) -> float | None:
-    """Return 5 for 5.0, as callers mostly write it."""
+    """Return a whole number as int: callers mostly write 5, not 5.0."""
     return int(value) if value is not None and value == int(value) else value

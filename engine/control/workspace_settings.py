@@ -24,7 +24,7 @@ MAX_ORIGINS = (
 MAX_ORIGIN_LENGTH = 300  # a name in DNS has 253
 BRAND_LENGTH = 100  # fits a heading
 URL_LENGTH = 2_048  # as a destination's
-LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # developers have no certificates for them
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # http is allowed for these
 PORTS = {"https": 443, "http": 80}  # the default ports, which browsers leave out
 MAX_PORT = 65_535
 _SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(\[[^\]/?#@]*\]|[^\[\]/?#@:]+)(?::([0-9]{1,5}))?")
@@ -95,7 +95,7 @@ HttpsUrl = Annotated[
     Field(json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]://."}),
 ]
 Color = Annotated[str, StringConstraints(pattern="^#[0-9a-fA-F]{6}$", to_lower=True)]
-# A language tag as the browsers' Intl takes it (BCP 47): language, script, region and variants, but no
+# A language tag (BCP 47) that `Intl` in browsers accepts: language, script, region and variants, without
 # extensions.
 Locale = Annotated[
     str,

@@ -14,12 +14,12 @@ from engine.model.errors import Refusal
 from engine.model.identity import Identity
 
 T = TypeVar("T")
-ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
+ATTEMPTS = 5  # to write a row that other processes write too; five failures in a row mean a bug
 
 
 class ConfigurationWriter:
-    """The objects that all commands share: their queue, ids, audit entries, the clock, and the read
-    models."""
+    """The objects that all commands share: the command queue, the clock, the read models, and the makers
+    of ids and audit entries."""
 
     def __init__(
         self,
@@ -39,7 +39,8 @@ class ConfigurationWriter:
         return int(self.now() * 1000)
 
     def next_ms(self, updated_at_ms: int | None) -> int:
-        """Return the instant of a new version, which is later than that of the version before it."""
+        """Return the instant of a new version: the present, or just after the former version's instant
+        if that is later."""
         return max(self.now_ms(), (updated_at_ms or 0) + 1)
 
     def entry(
@@ -53,14 +54,14 @@ class ConfigurationWriter:
         return self._auditor.entry(principal, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Wait for the lock of the commands, then return the result of `attempts`."""
+        """Run `attempts` as a command, when all earlier commands have ended, and return its result."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Call `attempt` until it returns a result, and return that.
+        """Call `attempt` until it returns a result, and return the result.
 
-        An attempt returns None if another process changed the row after the attempt had read it. After
-        `ATTEMPTS` attempts, raises Refusal `conflict`, which names `what`.
+        `attempt` returns None if another process changed the row after `attempt` had read it. If all
+        `ATTEMPTS` calls return None, raises Refusal `conflict`, which names `what`.
         """
         for _ in range(ATTEMPTS):
             done = await attempt()
@@ -83,8 +84,8 @@ async def destination_of(
     *,
     field: str | None = None,
 ) -> DestinationRecord:
-    """Return a destination that `principal` can see. Raises Refusal 404, whose text begins with `field`:
-    the name of the request's field that has the destination's id."""
+    """Return a destination that `principal` can see. Raises Refusal 404. The refusal's text begins with
+    `field`, the name of the request's field that contains the destination's id."""
     found = await store.get(environment, identifier)
     if found is None or not principal.sees(found.customer_account):
         raise Refusal("not_found", _of(field, "no such destination"))
@@ -92,7 +93,7 @@ async def destination_of(
 
 
 def refuse_archived(record: DestinationRecord, *, field: str | None = None) -> None:
-    """Raise Refusal `conflict` if a destination is archived: it can never change again."""
+    """Raise Refusal `conflict` if a destination is archived: no archived destination can change."""
     if record.status is DestinationStatus.ARCHIVED:
         raise Refusal("conflict", _of(field, "the destination is archived"))
 

@@ -37,7 +37,7 @@ class Backlog:
         self._uncommitted = uncommitted
         self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
         self.accepting = True  # False: every arrival stays in the store
-        self._judge_wait = judge_wait  # cuts too long a wait; returns the latest due time
+        self._judge_wait = judge_wait  # shortens too long a wait; returns the latest due time
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
         """Begin with the deliveries in the store."""
@@ -54,7 +54,7 @@ class Backlog:
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Place deliveries that were just committed. A delivery enters memory if there is room, and if
-        the window's cursor for its class has passed all earlier deliveries."""
+        no earlier delivery of its class remains beyond the cursor, to be read from the store."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -81,7 +81,8 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or set it aside in memory until the read under way ends."""
+        """Leave a delivery in the store. During a read from the same cursor, set the delivery aside in
+        memory instead, if there is room: it is placed after the read's answer."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -114,7 +115,7 @@ class Backlog:
         *,
         end: bool,
     ) -> None:
-        self.abandoned(outstanding)  # deliveries set aside are placed after the answer's
+        self.abandoned(outstanding)  # deliveries set aside are placed after those of the answer
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
@@ -222,7 +223,8 @@ class Backlog:
         self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
-        """Place a delivery from the store. False: no room, so the cursor must stop before it."""
+        """Place a delivery from the store. If this returns False, memory has no room for the delivery,
+        and the cursor must stop before it."""
         if delivery.next_attempt_at is not None:
             self._judge_wait(delivery, now)
         if self.lanes is not None:
@@ -246,8 +248,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Drop the deliveries that were set aside during a read. From now on they wait only in the
-        store."""
+        """Drop the deliveries that were set aside during a read. They then wait only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -255,7 +256,7 @@ class Backlog:
     # --- what ends
 
     def ended(self, delivery: Delivery, now: float) -> None:
-        """Forget a delivery whose end is committed, and release its lane."""
+        """Forget a delivery whose final outcome is committed, and release its lane."""
         self.window.drop(delivery)
         if self.lanes is not None:
             self.lanes.release(delivery, now)
@@ -285,8 +286,8 @@ class Backlog:
     def forget(self) -> None:
         """Drop all waiting deliveries from memory, so that they are read again.
 
-        Without lanes, RETRYING deliveries are read by due time and not from the cursors. Only the
-        earliest due time is noted for them.
+        In an unordered destination, RETRYING deliveries are not read from the cursors but by due time:
+        their earliest due time is noted.
         """
         window, reader = self.window, self.reader
         reader.forget()
@@ -316,7 +317,8 @@ class Backlog:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, opens_at: float | None) -> float | None:
-        """Return when the next read or retry is due, or sending is allowed again. None: never."""
+        """Return the earliest of three instants: the next read, the next retry, and `opens_at`, when
+        sending is allowed again. None if there is none of them."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -331,8 +333,7 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the deliveries in the store that are due after `latest`, so that their waits can be
-        shortened."""
+        """Read the deliveries in the store that are due after `latest`, and then shorten their waits."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -345,8 +346,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that an unsettled delivery can have. Without lanes, RETRYING deliveries
-        do not count, and can have lower seqs."""
+        """Return the lowest seq that an unsettled delivery can have. Only the RETRYING deliveries of an
+        unordered destination can have lower seqs."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -366,7 +367,7 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if nothing has to be decided when the end of a delivery is committed."""
+        """Return True if no decision must follow when the final outcome of a delivery is committed."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 
@@ -377,7 +378,7 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
-        A negative count stays: a read can return deliveries that no message has counted yet.
+        A negative count stays. It arises if a read returns deliveries before a message counts them.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

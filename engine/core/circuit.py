@@ -1,8 +1,9 @@
-"""The circuit of one destination: it opens after failures in a row, and one delivery probes it.
+"""The circuit of one destination. It opens after failures in a row; then one delivery at a time is sent
+as a probe.
 
 Only failures of the destination count. TRANSFORM and INTERNAL are failures of Angarium or of the
-tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts: the
-destination's name leads to that address.
+tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts, because the
+destination's own host name resolves to the blocked address.
 """
 
 from enum import IntEnum
@@ -72,8 +73,8 @@ class Circuit:
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # only while HALF_OPEN
         self.tries = 0  # failed probes since the circuit opened
-        # True if only deliveries of Angarium's own events failed since the last success. To announce
-        # such a circuit would make one more own event.
+        # True if only deliveries of Angarium's own events failed since the last success. Such a circuit
+        # opens without an announcement, because the announcement would be one more of these events.
         self.quiet = True
 
     def succeeded(self) -> bool:
@@ -85,14 +86,14 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def sent_nothing(self, delivery: str, now: float) -> bool:
-        """Note an attempt that sent nothing. Returns whether the state changed."""
+        """Note an attempt that sent nothing. Returns whether the circuit's state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
     def failed(
         self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False
     ) -> bool:
-        """Count a failure. `own`: the delivery is of one of Angarium's own events. Returns whether the
-        state changed."""
+        """Count a failure. `own`: the delivery carries one of Angarium's own events. Returns whether the
+        circuit's state changed."""
         counts = category not in NOT_THE_DESTINATIONS
         if counts and not own:
             self.quiet = False
@@ -126,8 +127,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore an open circuit from a snapshot. Times too far in the future are shortened, because
-        the clock can have stepped since."""
+        """Restore an open circuit from a snapshot. The clock can have been set back since the snapshot,
+        so `opened_at` is at most `now`, and the next probe comes after at most LONGEST_PROBE_S."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

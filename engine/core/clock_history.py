@@ -1,4 +1,5 @@
-"""The steps of the wall clock since this process began: they correct the instants of older snapshots."""
+"""The steps of the wall clock since this process began. A snapshot's instants are corrected by the steps
+that followed the snapshot."""
 
 import math
 from typing import NamedTuple
@@ -31,8 +32,8 @@ class ClockHistory:
     def since(self, taken_at: float, now: float) -> float:
         """Return the sum, in seconds, of the clock's steps since the instant `taken_at`.
 
-        After a step back, the clock shows some instants a second time. Such a `taken_at` counts as the
-        later of the two, so that no failure seems to last longer than it did.
+        A clock that was set back shows some instants twice: before and after the step. If `taken_at` is
+        such an instant, it is taken to be after the step, so that no failure seems longer than it was.
         """
         eras = [*self._eras, _Era(self._first, now, self.total_s)]
         found = [each for each in eras if each.first <= taken_at <= each.last]

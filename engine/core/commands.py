@@ -1,4 +1,4 @@
-"""The commands of a state machine to its shell, and bounds on deliveries in memory."""
+"""The commands that a destination's state machine gives its actor, and the limits on memory."""
 
 from msgspec import Struct, field
 
@@ -7,14 +7,15 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The bounds on deliveries in memory, of one destination or of all."""
+    """The limits on the deliveries in memory, for one destination or for all destinations."""
 
     deliveries: int
     bytes: int
 
 
 class ReadRequest(Struct, frozen=True):
-    """Read waiting deliveries in seq order: `BacklogStore.read_queue`; answered by `loaded()`."""
+    """Read waiting deliveries in seq order, with `BacklogStore.read_queue`. The actor passes the answer
+    to `loaded()`."""
 
     classes: tuple[DeliveryClass, ...]
     after: int
@@ -26,7 +27,8 @@ class ReadRequest(Struct, frozen=True):
 
 
 class DueRequest(Struct, frozen=True):
-    """Read RETRYING deliveries due between two instants: `BacklogStore.read_due`; answered by `due()`."""
+    """Read the RETRYING deliveries that are due between two instants, with `BacklogStore.read_due`. The
+    actor passes the answer to `due()`."""
 
     before: float  # seconds since the epoch
     limit: int
@@ -34,13 +36,15 @@ class DueRequest(Struct, frozen=True):
 
 
 class DeadRequest(Struct, frozen=True):
-    """Read IN_DLQ deliveries, to discard them: `BacklogStore.read_dead`; answered by `dead()`."""
+    """Read IN_DLQ deliveries to discard them, with `BacklogStore.read_dead`. The actor passes the answer
+    to `dead()`."""
 
     limit: int
 
 
 class NamedRequest(Struct, frozen=True):
-    """Read the named deliveries that still wait: `BacklogStore.read_named`; answered by `named()`."""
+    """Read those deliveries of `ids` that still wait, with `BacklogStore.read_named`. The actor passes
+    the answer to `named()`."""
 
     ids: tuple[str, ...]
 
@@ -53,7 +57,7 @@ AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):
-    """The work to do now. Further work comes with a message, or at `wake_at`."""
+    """The work that the actor must do now. The actor asks again after a message, or at `wake_at`."""
 
     send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order

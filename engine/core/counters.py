@@ -48,9 +48,9 @@ def _within_most(
 ) -> int | None:
     """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The mean of the bucket's durations shows where in the bucket most of them lie. To compute this mean,
-    each duration in another bucket counts as the middle of that bucket and is subtracted from the sum of
-    all.
+    The percentile's place within the bucket is estimated from the mean of the bucket's durations. The sum
+    of these durations is `spent_ms` less the durations in all other buckets. Each duration in another
+    bucket counts as the middle of that bucket.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -62,8 +62,9 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # Assume that the durations in the bucket grow from `low` to `high` as a power of their rank (`part`,
-    # 0 to 1). The exponent is chosen so that their mean is `mean`.
+    # `part` is the percentile's rank among the bucket's durations, from 0 (shortest) to 1 (longest). The
+    # durations are assumed to grow from `low` to `high` with a power of the rank. The exponent is the one
+    # with which the mean of all durations in the bucket is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -73,15 +74,15 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended in one slot of ten seconds. `number`: the slot's start, in slots since
-    the epoch."""
+    """The attempts that ended in one slot of ten seconds. `number`: how many slots lie between the epoch
+    and this slot."""
 
     number: int
     failures: int
     latency: list[int]
     spent_ms: int = 0
     arrivals: int = 0
-    least_ms: int = NO_TIME  # a snapshot of an older release lacks it
+    least_ms: int = NO_TIME  # a snapshot of an older release has no `least_ms`
     most_ms: int = -1
 
 
@@ -112,7 +113,7 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Estimate the sum of durations: snapshots of older releases lack it."""
+    """Estimate the sum of durations from a histogram, for snapshots of older releases without the sum."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -145,8 +146,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. If `now` is before the present slot, as for
-        deliveries that spilled to the store first, they count in the present slot."""
+        """Count deliveries that were just committed. If `now` is before the present slot, the deliveries
+        count in the present slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
@@ -197,8 +198,8 @@ class Counters:
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
         """Return percentiles of the last five minutes (`shares` ascending).
 
-        The shortest and the longest attempt limit them: a bucket spans a factor of 1.6, but a
-        receiver's latencies often span less.
+        No percentile is below the shortest or above the longest attempt. The histogram alone could give
+        such values: its buckets are often wider than the range of a receiver's latencies.
         """
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
@@ -258,7 +259,7 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop slots that are too old or, after the clock was set back, in the future."""
+        """Drop slots that are too old. Drop slots in the future too, if the clock was set back."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

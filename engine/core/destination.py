@@ -25,7 +25,7 @@ class Bearer(Struct, frozen=True, rename="camel", tag_field="kind", tag="BEARER"
 class ClientCredentials(
     Struct, frozen=True, rename="camel", tag_field="kind", tag="OAUTH2_CLIENT_CREDENTIALS"
 ):
-    """A client of a token endpoint (RFC 6749, 4.4), whose tokens are sent as BEARER."""
+    """The credentials for a token endpoint (RFC 6749, 4.4). Requests carry its tokens as BEARER."""
 
     token_url: str
     client_id: str
@@ -54,7 +54,7 @@ DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 8640
 
 
 class SigningKey(Struct, frozen=True):
-    """One signing key. `expires_at` (seconds since the epoch) is set when it was rotated out."""
+    """One signing key. `expires_at` (seconds since the epoch) is set when a new key replaces this key."""
 
     algorithm: SigningAlgorithm
     key: bytes  # HMAC: the raw secret; Ed25519: the 32-byte private seed
@@ -80,11 +80,11 @@ class Transform(Struct, frozen=True):
 
 
 class Template(Struct, frozen=True):
-    """The template that a destination was made from, and the configuration that the template uses."""
+    """The template of a destination, and the configuration that the destination gives the template."""
 
     id: str
     config: bytes  # JSON, in clear
-    shown: bytes  # the same with null for each secret
+    shown: bytes  # `config` with null for each secret
 
 
 class Destination(Struct, frozen=True, kw_only=True):
@@ -107,13 +107,13 @@ class Destination(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     retry_schedule_s: tuple[int, ...] = DEFAULT_RETRY_SCHEDULE_S
     signing: tuple[SigningKey, ...] = ()  # the current key first
-    customer: str | None = None  # customerExternalId it is tied to
+    customer: str | None = None  # the customerExternalId of the customer that owns the destination
     customer_account: str | None = None
     transform: Transform | None = None
     template: Template | None = None
     method: HttpMethod = HttpMethod.POST
     authentication: ClientCredentials | MutualTls | None = None  # other kinds are among `headers`
     disable_after_s: int | None = None
-    # The last version that enabled the destination, and the last one that changed its URL; 0: unknown.
+    # The version that last enabled the destination, and the one that last changed its URL. 0: unknown.
     enabled_version: int = 0
     moved_version: int = 0

@@ -1,6 +1,7 @@
-"""The settlement of deliveries that are not sent: their destination is archived, or has `dryRun` set.
+"""The settlement of deliveries that are not sent because their destination is archived or has `dryRun`.
 
-Deliveries of an archived destination that wait or are IN_DLQ become FAILED and DISCARDED, in any order.
+When a destination is archived, its waiting and its IN_DLQ deliveries become FAILED and DISCARDED, in any
+order.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
 
 
 class Discarder:
-    """Settles the deliveries that an archived destination's reads return. It owns nothing."""
+    """Settles the deliveries that are read from the store for an archived destination."""
 
     __slots__ = ("_backlog", "_end_unsent", "_in_flight", "_uncommitted")
 
@@ -40,13 +41,13 @@ class Discarder:
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the RETRYING deliveries that a read has returned. Reads follow until none is left."""
+        """Settle the RETRYING deliveries of a read's answer. Further reads follow until none is left."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the IN_DLQ deliveries that a read has returned. Reads follow until none is left."""
+        """Settle the IN_DLQ deliveries of a read's answer. Further reads follow until none is left."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
@@ -69,7 +70,8 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle as dry runs all eligible deliveries, and the deliveries behind them in their lanes."""
+    """Settle all eligible deliveries as DRY_RUN, and with them the deliveries that wait behind them in
+    their lanes."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

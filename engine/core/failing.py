@@ -1,7 +1,8 @@
 """The failures in a row of one destination, which decide whether it counts as failing.
 
-A destination begins to fail after ten failures in a row of any kind, or if nothing was delivered for an
-hour while deliveries wait. It recovers with its next success.
+A destination begins to fail after ten failures in a row of any kind. It also begins to fail an hour after
+a single failure, if deliveries have waited ever since and none has succeeded. The destination recovers
+with its next success.
 """
 
 from engine.core.snapshot import FailureRow
@@ -33,7 +34,7 @@ class Failing:
             self.began_at = min(began)  # an older release's snapshot lacks `began_at`
 
     def failed(self, now: float, *, own: bool) -> bool:
-        """Count a failure. `own`: the delivery is of one of Angarium's own events. Returns True if a
+        """Count a failure. `own`: the delivery carries one of Angarium's own events. Returns True if a
         new snapshot must be written."""
         self.failures += 1
         loud = self.quiet and not own
@@ -55,8 +56,8 @@ class Failing:
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination will count as failing if no delivery succeeds before then. None:
-        it fails already, or no delivery waits after a failure."""
+        """Return when the destination will count as failing if no delivery succeeds before then. None
+        if the destination counts as failing already, or if nothing has failed while deliveries wait."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S
@@ -77,7 +78,7 @@ class Failing:
         return True
 
     def restart(self, now: float) -> None:
-        """Restart the time that `fails_longer` measures: an operator has changed the destination."""
+        """Restart the time that `fails_longer` measures, because an operator changed the destination."""
         if self.since is not None:
             self.restarted_at = now
 
@@ -88,8 +89,8 @@ class Failing:
         self.restarted_at = None if self.restarted_at is None else self.restarted_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has failed for at least `than_s` seconds since the last
-        `restart`, if any."""
+        """Return True if the destination has counted as failing for at least `than_s` seconds. The time
+        before the last `restart` does not count."""
         return self.since is not None and now - max(self.since, self.restarted_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:

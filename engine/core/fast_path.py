@@ -1,6 +1,6 @@
-"""The fast path of a single delivery: it is sent when it arrives, without `DestinationMachine.commands`.
+"""The fast path: a single delivery is sent as soon as it arrives, without `DestinationMachine.commands`.
 
-The fast path is open only while `commands` would decide to send any delivery that arrives.
+The fast path is open only while `commands` would send every arriving delivery at once.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from engine.core.throttle import Throttle
 
 class FastPath:
     """The fast path of one state machine. Each call of `commands` opens or closes the fast path until
-    the next call. Between the two calls, only deliveries on the fast path reach the state machine."""
+    the next call. In between, deliveries on the fast path, their outcomes and commits can reach the state
+    machine. Any other message is followed by a call of `commands`."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 
@@ -33,7 +34,7 @@ class FastPath:
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
-        """Return True if `deliveries`, just committed, are a single delivery that `begin` can take."""
+        """Return True if the just committed `deliveries` are a single one that can take the fast path."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
         lone = self.open and len(deliveries) == 1 and not self._in_flight

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class HealthState(IntEnum):
-    """The health of a destination, in the API's words."""
+    """The health of a destination. The API shows these names."""
 
     HEALTHY = 0
     DEGRADED = 1
@@ -24,17 +24,17 @@ class CircuitState(IntEnum):
 
 
 class HoldReason(IntEnum):
-    """The reason why a destination's deliveries are not sent, in the API's words."""
+    """The reason why a destination's deliveries are not sent. The API shows these names."""
 
     RETRY_AFTER = 0
-    CIRCUIT = 1  # it is open, or a probe is under way
+    CIRCUIT = 1  # the circuit is open, or a probe is under way
     RATE = 2
     DISABLED = 3
     STORE = 4  # outcomes cannot be recorded fast enough, or not at all
 
 
 class Hold(Struct, frozen=True):
-    """The reason for a destination's hold. `until`: the hold's end (seconds since the epoch)."""
+    """The reason why deliveries are not sent, and until when (seconds since the epoch; None: unknown)."""
 
     reason: HoldReason
     until: float | None = None
@@ -58,7 +58,7 @@ class Health(Struct, frozen=True, kw_only=True):
     pending: int  # waiting in memory and in the store, RETRYING ones too, not those in flight
     in_flight: int
     concurrency: int
-    suggested_concurrency: int | None  # would keep up; None while too little is known
+    suggested_concurrency: int | None  # would keep up with the load; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
     stored: int = 0  # of `pending`, those only in the store: the actor does not know their ages
     arrivals_per_s: float = 0.0  # over the last minute
@@ -66,6 +66,6 @@ class Health(Struct, frozen=True, kw_only=True):
     drained_in_s: float | None = (
         None  # at these rates; None: nothing waits, or `pending` does not fall
     )
-    effective_concurrency: int = 0  # `concurrency`, cut by ordering, circuit and status
+    effective_concurrency: int = 0  # `concurrency`, reduced by ordering, circuit and status
     failing_since: float | None = None  # the first failure after the last success, if it fails
     hold: Hold | None = None

@@ -1,14 +1,14 @@
 """The lanes of an ordered destination, KEY or STRICT. Only the head of a lane can be sent.
 
-When a head succeeds, the next delivery becomes the head as soon as the outcome is judged. After any
-other end, it becomes the head when the outcome is committed.
+When a head succeeds, the lane's next delivery becomes the head at once, before the success is committed.
+When a head ends in another way, the next delivery becomes the head only after that end is committed.
 
-A lane whose head must wait long is *parked*: all of it leaves memory, and is read back when the head is
-due. If memory has no room for a delivery of a lane, the lane is *skipped*: this delivery and all later
-ones of the lane stay in the store until none of the lane's deliveries is in memory.
+A lane whose head must wait long is *parked*: the whole lane leaves memory. It is read back when the head
+is due. If memory has no room for a delivery of a lane, the lane is *skipped*: this delivery and all
+later deliveries of the lane stay in the store until none of the lane's deliveries is in memory.
 
-A KEY lane grows only while it has fewer deliveries than memory has free places, to leave room for other
-lanes.
+A KEY lane leaves room for other lanes: it takes one more delivery into memory only while memory has more
+free places than deliveries that wait behind the lane's head.
 """
 
 from collections import deque
@@ -19,9 +19,9 @@ from engine.core.queue import EligibleQueue
 from engine.core.records import Delivery, Ids
 from engine.core.window import Window
 
-MAX_SKIPPED_LANES = 1024  # each costs some 300 bytes here and a string in every read
+MAX_SKIPPED_LANES = 1024  # each costs some 300 bytes of memory, and its key in every read
 STRICT_KEY = "\0"  # keys of real lanes begin with c:, k: or s:
-SINGLE_PREFIX = "\0"  # a parked delivery without a lane gets a lane of its own: this and its id
+SINGLE_PREFIX = "\0"  # a parked delivery without a lane gets a lane with this and its id as key
 
 
 class LaneAdmission(IntEnum):
@@ -57,16 +57,16 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries that a person's order has settled, with their lanes' keys; see `hold`.
+        # Deliveries settled because a person cancelled or retried them, with the keys of their lanes.
         self._ending: dict[str, str] = {}
-        self._kept: Ids = {}  # lanes whose heads wait only until such a settlement is durable
+        self._kept: Ids = {}  # lanes whose heads wait until a settlement in `_ending` is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
 
     # --- entering
 
     def admit(self, delivery: Delivery, now: float) -> LaneAdmission:
-        """Take a delivery into memory, if there is room. It must be younger than all deliveries of its
-        lane that are in memory. The caller moves the cursor."""
+        """Take a delivery into memory, if there is room. The delivery must be younger than all deliveries
+        of its lane that are in memory. The caller moves the cursor."""
         window = self._window
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -99,7 +99,7 @@ class Lanes:
             lane.head = delivery
 
     def passed_over(self, key: str, seq: int) -> None:
-        """Note that a read passed over a lane, first at `seq`."""
+        """Note that a read left out the deliveries of a lane, the first of which has `seq`."""
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(key)
@@ -128,10 +128,11 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
+        """Return the deliveries behind a head that come before the first RETRYING one. The caller settles
+        the head without an attempt, and the returned deliveries too.
 
-        These are all deliveries before the first RETRYING one. The last of them becomes the lane's head.
-        The lane's next delivery waits until that head's settlement is committed, and so for all of them.
+        The last returned delivery becomes the lane's head. Its settlement is committed last, and only
+        then does the lane's next delivery become the head.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -143,13 +144,13 @@ class Lanes:
         return taken
 
     def wait(self, delivery: Delivery, now: float) -> None:
-        """Keep a head, or a delivery without a lane, until its retry: in memory or parked."""
+        """Keep a head, or a delivery without a lane, in memory until its retry, or park it until then."""
         self._ending.pop(delivery.id, None)
         key = STRICT_KEY if self._strict else delivery.lane
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Take a waiting delivery out of memory. If it heads a lane, the lane stays blocked."""
+        """Take a waiting delivery out of memory. If it is a lane's head, the lane still waits for it."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
@@ -163,13 +164,14 @@ class Lanes:
         return found
 
     def hold(self, delivery: Delivery) -> None:
-        """Let no other delivery of the lane become eligible until this delivery's end is durable."""
+        """Hold back the lane's other deliveries until the settlement of this delivery is durable."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None:
             self._ending[delivery.id] = key
 
     def is_first(self, delivery: Delivery, *, stored: bool) -> bool:
-        """Return whether a waiting delivery is the oldest of its lane. `stored`: it is not in memory."""
+        """Return whether a waiting delivery is the oldest of its lane. `stored`: the delivery is only in
+        the store."""
         if not stored:
             key = STRICT_KEY if self._strict else delivery.lane
             return key is None or self._headed_by(self._lanes.get(key), delivery)
@@ -191,7 +193,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """If the lane's head is an older object of this delivery, put the new object in its place."""
+        """If the lane's head is an older Delivery object with the same id, replace it by `delivery`."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):
@@ -200,7 +202,7 @@ class Lanes:
     # --- reading back
 
     def promote(self, now: float) -> None:
-        """Ask for the parked lanes that are due."""
+        """Put the parked lanes that are due into `wanted`."""
         parked = self._parked
         while parked and parked[0][0] <= now:
             due, key = heappop(parked)
@@ -224,7 +226,8 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask now for all lanes that are parked until after `latest`, to shorten their waits."""
+        """Put all lanes that are parked until after `latest` into `wanted`. Their waits are shortened
+        when they have been read back."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -246,8 +249,8 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # `recall` can have asked for the lane again during the read. The caller has already shortened
-        # the waits of `deliveries`, so no second read is needed.
+        # During the read, `recall` can have put the lane into `wanted` to shorten its waits. The caller
+        # has already shortened the waits of `deliveries`, so the lane is not read again.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -265,7 +268,7 @@ class Lanes:
         if single:
             del self._lanes[lane.key]
             if not taken and not end and deliveries:
-                self._park_single(deliveries[0], now)  # it found no room, so read it again later
+                self._park_single(deliveries[0], now)  # memory has no room, so read it again later
             for delivery in taken:
                 self._block_or_offer(None, delivery, now)
             return len(taken)
@@ -285,8 +288,8 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return how to read a skipped lane: whether only one delivery is to be read, and the lane key
-        that all rows of the store's answer must have (None: any)."""
+        """Return how to read a skipped lane: True to read only one delivery, and the lane key of the
+        deliveries to read (None: any key)."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
@@ -296,8 +299,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the only lane of a STRICT destination is skipped. If so, reads from the cursor
-        on are not needed: reads of the lane return the same deliveries."""
+        """Return whether the only lane of a STRICT destination is skipped. Then no read begins at the
+        cursor, because the reads of the lane return the same deliveries."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -305,7 +308,7 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the waiting deliveries in memory that are not in the queue."""
+        """Return the deliveries in memory that wait behind a head, and the heads of `_kept` lanes."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
