@@ -1,12 +1,12 @@
 """The adaptive limit of a destination's concurrency: it tries two widths in turns, and compares them.
 
-A width is how many attempts may be in flight. A window is a series of attempts at one width: the limit,
-or a little more in every second window. Each window is compared with the window before. If answers take
-equally long in both, the limit grows. If they take longer in proportion, the additional attempts only
-wait, and the limit falls.
+A width is how many attempts may be in flight. A window is a series of attempts at one width. The width
+of a window is the limit; in every second window, it is a little more than the limit. Each window is
+compared with the window before. If answers take equally long at both widths, the limit grows. If answers
+take 20 % longer at a width that is 20 % larger, the additional attempts only wait at the receiver, and
+the limit falls.
 
-The usual duration of answers and its variance need not be known: they affect both windows alike, and
-cancel out over many windows.
+The usual duration of answers need not be known, because it is the same in both windows.
 """
 
 import math
@@ -18,43 +18,45 @@ from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
 START = 8  # also the default of a fixed limit
-# A window has twice as many attempts as are in flight: in a smaller one, only the quick attempts would
-# have ended.
+# The attempts of a window are twice as many as may be in flight. In a smaller window, the slow attempts
+# would not have ended, and would be missing from the mean duration.
 GENERATIONS = 2
-# A window is a number of attempts whose durations are averaged. While its mean has a standard error above
-# STEADY (5 %), it is doubled, to at most MOST_GENERATIONS times the attempts in flight.
+# While the mean duration of a window's attempts has a standard error above STEADY (5 %), the window is
+# made twice as long. It has at most 16 times as many attempts as may be in flight.
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
-# Added to each duration, so that small differences count little: durations are whole milliseconds, and
-# include the engine's own time.
+# These milliseconds are added to each duration, so that small differences between durations count little.
+# A duration is rounded to whole milliseconds, and includes time that the engine itself took.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
-# The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
-# receiver had free places, 0 if the additional attempts only waited. If the gain is below WORTH, the
-# limit is too high. WORTH is under one half, because a limit that is too low costs throughput, and one
-# that is too high costs little.
+# The gain says what the larger of two widths brought. The gain is 1 if answers took equally long at both
+# widths, and 0 if the additional attempts only waited at the receiver. If the gain is below WORTH, the
+# limit falls. WORTH is small, because a limit that is too low costs throughput, and a limit that is too
+# high costs little.
 WORTH = 0.2
-LARGEST = 0.5  # the limit on one comparison's result: chance or a sudden change can make it large
-# The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths.
-# More than SAME results in a row in one direction are not chance: each doubles the pace, up to FASTEST.
+LARGEST = 0.5  # the bound of `gain - WORTH`, which chance or a sudden change can make large
+# A comparison changes the limit by PACE times `gain - WORTH`: a single comparison, which chance can
+# falsify, changes the limit by at most 2.5 %. If more than SAME comparisons in a row have moved the limit
+# in one direction, chance is unlikely. Then each further comparison doubles the pace, up to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If the mean logarithm of the durations grows by more than this, plus what chance explains, the limit is
-# searched again, downwards.
+# If answers suddenly take twice as long (the difference of mean logarithms is above SLOWER, plus what
+# chance explains), a new search for the limit begins. This search tries smaller limits.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# If a larger width causes too many failures, the next REFUSED_REST windows use the limit as their width.
-# After them, the larger width is only a sixteenth (CAREFUL) above the limit.
+# If the larger width causes too many failures, the width of the next REFUSED_REST windows is the limit.
+# Then a larger width is tried again, but it is only a sixteenth (CAREFUL) above the limit.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# If the share of failed attempts is higher than in the window before by more than this, plus what chance
-# explains, this window had too many attempts in flight (its width).
+# A window's width is too large if the share of failed attempts is higher than in the window before. The
+# difference must exceed FAILURES_SEEN plus what chance explains.
 FAILURES_SEEN = 0.05
-# The share of failed attempts that is too high without a window before, plus what chance explains.
+# If there is no window before to compare with, a window's width is too large if the share of failed
+# attempts is above HALF plus what chance explains.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
@@ -113,17 +115,17 @@ class AdaptiveLimit:
 
     @property
     def moved(self) -> bool:
-        """True if the limit differs so much from the last snapshot's that a new snapshot is due."""
+        """True if the limit differs so much from the limit in the last snapshot that a new one is due."""
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Count an attempt's end. `full`: at the last send, the attempts in flight reached the width.
-        Returns whether `width` may have changed."""
+        """Count an attempt that has ended. `full`: whether as many attempts as the width allows were in
+        flight when the last attempts began. Returns whether `width` may have changed."""
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # The first attempts at a new width can have waited for connections, or behind attempts at a
-            # larger width, so they are not counted.
+            # The first attempts after a change of the width are not counted. They may have waited for
+            # new connections, or at the receiver behind attempts that began at a larger width.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -168,7 +170,7 @@ class AdaptiveLimit:
         self._sum = self._squares = self._sum_ms = self._failed_ms = 0.0
 
     def _wavers(self) -> bool:
-        """Return whether the answers vary so much that the window needs twice as many attempts."""
+        """Return True if the window's mean is not exact enough yet. Then double the window."""
         few = self._ended * GENERATIONS < MOST_GENERATIONS * self.width
         if not (few and self._successes and self._error() > STEADY):
             return False
@@ -202,10 +204,10 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. If the window had additional requests (`_more`), only
-        these were too many, so the limit is not lowered.
+        """Handle a window with too many failures. Lower the limit, except if the window's width was
+        larger than the limit (`_more`): then only the larger width was too large.
 
-        `known`: there is a window before it to compare with.
+        `known`: whether there is a window before to compare with.
         """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
@@ -240,8 +242,8 @@ class AdaptiveLimit:
         self._put(self.limit * math.exp(self._pace * worth))
 
     def _narrow(self, lower: int, upper: int, gain: float) -> None:
-        """Continue or end the search for the knee: the number of attempts in flight beyond which
-        throughput grows no more."""
+        """Continue or end the search for the number of attempts in flight beyond which the throughput
+        does not grow."""
         self._more = False
         if gain < WORTH:
             self._put(lower)
@@ -254,9 +256,9 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the next window's width: the limit, and in every second window a larger width. At the upper
-        bound, these two widths are a fifth less than the bound, and the bound. A search downwards uses
-        half of the limit."""
+        """Set the width of the next window: the limit, or in every second window a larger width. If the
+        larger width would exceed the upper bound, the windows use the bound and a width a fifth below it.
+        While a search tries smaller limits, the width is half of the limit."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

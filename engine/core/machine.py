@@ -1,7 +1,8 @@
 """The state machine of one destination: every decision, as a function of message and time.
 
-Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock, draws
-randomness or does I/O. Instants are seconds since the epoch, and go back only with `clock_stepped`.
+A message only changes the state. `commands()` then decides what to do. Nothing here awaits, reads a
+clock, draws random numbers or does I/O. Instants are seconds since the epoch. Only in `clock_stepped`
+can `now` be earlier than before.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,8 +45,8 @@ _RETRYING = DeliveryStatus.RETRYING  # the look-up of an enum's member costs mor
 
 class DestinationMachine:
     """The pure core of one destination's actor. `jitter` returns 0.0 <= x < 1.0. `arrive` and `spilled`
-    must be called in seq order per class. After a LostTrackError, or for another ordering
-    (`Commands.rebuild`), restore a new machine from the store."""
+    must be called in seq order per class. If a method raises LostTrackError, or `Commands.rebuild` is
+    set because the ordering has changed, restore a new state machine from the store."""
 
     def __init__(
         self,
@@ -81,10 +82,10 @@ class DestinationMachine:
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Begin with the deliveries in the store. If there are any, call this once, before all else.
+        """Count the deliveries that wait in the store. If there are any, call this before other methods.
 
-        - `low_seq`: no PENDING delivery has a lower seq; with ordering KEY or STRICT, no RETRYING one
-          either.
+        - `low_seq`: no PENDING delivery has a lower seq. With ordering KEY or STRICT, no RETRYING
+          delivery has a lower seq either.
         - `last_seqs`: the highest committed seq by class.
         - `waiting`: the number of PENDING and RETRYING deliveries.
         - `next_due`: the earliest due time in a RETRYING delivery's row.
@@ -104,8 +105,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Count deliveries of the class `queue` that were committed but did not `arrive`; `seq` is their
-        highest. Call this before a later delivery of the class arrives."""
+        """Count committed deliveries of the class `queue` that are only in the store. `seq` is their
+        highest seq. Call this before `arrive` gets a later delivery of the class."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -150,7 +151,7 @@ class DestinationMachine:
             self._orders.named(request, read, deliveries, now)
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
-        """Take the failure of a read. The machine asks again after a while."""
+        """Take the failure of a read. After a pause, `commands` asks for the read again."""
         read = self._backlog.reader.failed(request, now)
         if read is not None:
             self._backlog.abandoned(read)
@@ -158,7 +159,7 @@ class DestinationMachine:
     # --- messages: attempts
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Take the outcome of an attempt. An earlier state machine of the actor can have begun it."""
+        """Take the outcome of an attempt, even if the actor's earlier state machine began the attempt."""
         known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
         if known is None:
             return
@@ -186,8 +187,8 @@ class DestinationMachine:
         self._throttle.failed(known, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
-        """Take settlements that are durable now, including those of an earlier machine. Returns True if
-        `commands` must be called next."""
+        """Take settlements that are durable now. The actor's earlier state machine can have made some of
+        them. Returns True if `commands` must be called next."""
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
         ordered = self._orders.open or backlog.queue.hastened
@@ -233,14 +234,14 @@ class DestinationMachine:
         self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
-        """Dead-letter a delivery that crashed its actor again and again. Only for the temporary machine
-        after a crash, which restores, sends and reads nothing."""
+        """Dead-letter a delivery that crashed its actor again and again. Call this only on the temporary
+        state machine that an actor makes after a crash. Such a machine begins no attempt and no read."""
         if self._adopt(delivery) is not None:
             state = waiting_state(delivery)
             self._end_unsent(delivery, state, DeliverySignal.QUARANTINE, now)
 
     def configure(self, config: Destination, now: float) -> None:
-        """Take a new version of the configuration, for all attempts not yet begun."""
+        """Take a new version of the configuration. Attempts in flight keep their version."""
         old = self.config
         if config.version < old.version:
             return
@@ -258,8 +259,8 @@ class DestinationMachine:
         self._limit_waits(config, now)
 
     def clock_stepped(self, by_s: float, now: float) -> None:
-        """Follow a step of the clock to `now`. Pauses keep their remaining time. A retry is due when
-        its row says, but no later than the schedule's longest wait from now."""
+        """Follow a step of the clock to `now`. Pauses keep their remaining time. Retries keep their due
+        times, but none waits longer from now than the schedule's longest wait."""
         self._now = now
         for each in (self._throttle, self._counters, self._backlog.reader):
             each.clock_stepped(by_s)
@@ -274,8 +275,8 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Remove and return the settlements. Call it only if `commands` would return settlements
-        alone."""
+        """Remove and return the settlements. Call this instead of `commands` only if `commands` would
+        return nothing except settlements."""
         settled, self._settle = self._settle, []
         return settled
 
@@ -328,11 +329,11 @@ class DestinationMachine:
         return max(0, self.window.held - under_way + self._backlog.stored())
 
     def low_seq(self) -> int:
-        """Return the highest value that the backlog row's `low_seq` can be raised to."""
+        """Return the backlog row's new `low_seq`: the highest value that `restore` can be given."""
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when the next retry is due, or when the destination will be failing, if earlier."""
+        """Return when a retry in the store is due or, if earlier, the destination counts as failing."""
         return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:
@@ -352,13 +353,13 @@ class DestinationMachine:
         return rests and backlog.reader.nothing_near(now)
 
     def clean(self) -> bool:
-        """Return whether nothing is unsettled: then the destination's backlog row can be deleted."""
+        """Return True if no delivery is unsettled. The destination's backlog row can then be deleted."""
         if self.in_flight or self.uncommitted or not self._backlog.empty():
             return False
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: waiting deliveries that `pending` does not count."""
+        """Return the health. `asleep`: deliveries that wait in the store, if `restore` was not called."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
@@ -376,8 +377,8 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Shorten a delivery's wait if the present schedule does not allow it. Return the latest due time
-        that the schedule allows."""
+        """Shorten a delivery's wait if it is longer than the present schedule allows. Return the latest
+        due time that the schedule allows."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None
@@ -385,7 +386,7 @@ class DestinationMachine:
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
-        """Take over a delivery whose attempt this machine did not begin. Return None if the delivery is
+        """Take over a delivery whose attempt another state machine began. Return None if the delivery is
         settled already."""
         if delivery.id in self.uncommitted:
             return None

@@ -1,4 +1,7 @@
-"""The counters of each destination and minute: the changes that a group of settlements makes to them."""
+"""The changes that a group of settlements makes to the counters of each destination and minute.
+
+A group is what the recorder writes in one transaction.
+"""
 
 from collections.abc import Iterable
 
@@ -13,9 +16,9 @@ _DELIVERED = DeliveryStatus.DELIVERED
 
 
 class MinuteDelta(Struct):
-    """The changes that one group makes to a destination's counters of one minute.
+    """The changes that one group of settlements makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1). `latency` is as in
+    `errors` has a count per ErrorCategory (index = code - 1). `latency` has a count per bucket of
     `counters.latency_bucket`.
     """
 
@@ -32,8 +35,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return the time of a settlement in ms since the epoch: the end of its attempt, as in the attempt's
-    row. Without an attempt, the time of the decision."""
+    """Return the time of a settlement in ms since the epoch: the end of its attempt, rounded as in the
+    attempt's row. If there is no attempt, it is the time when the settlement was decided."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome
@@ -56,7 +59,7 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
             deltas[destination, minute] = delta
         if delivered:
             delta.delivered += 1
-        # A delivery that is retried from the DLQ and dies again counts as dead only once.
+        # If a delivery is retried from the DLQ and dead-lettered again, the second time is not counted.
         if settlement.dead_lettered and delivery.dlq_status is None:
             delta.dead_lettered += 1
         if attempt is None:

@@ -1,7 +1,7 @@
-"""Orders: a person's requests to send or cancel single deliveries that wait.
+"""The orders of a person: requests to retry single waiting deliveries now, or to cancel them.
 
-A cancellation of a delivery in flight waits for the attempt's end. If the delivery's outcome is not
-durable yet, any order waits for the commit.
+If a delivery is in flight, its cancellation waits until the attempt ends. If the attempt has ended, but
+its outcome is not committed yet, a retry or a cancellation waits for the commit.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ class Order(IntEnum):
 
 
 class Orders:
-    """Owner of the orders that are not carried out yet."""
+    """Owner of a person's orders that are not carried out yet."""
 
     __slots__ = ("_backlog", "_correcting", "_end_unsent", "_in_flight", "_uncommitted", "open")
 
@@ -46,8 +46,8 @@ class Orders:
         self.open: dict[str, Order] = {}
 
     def give(self, order: Order, deliveries: Iterable[str], now: float) -> None:
-        """Take a person's order (retry or cancel) for deliveries, by their ids. The latest order
-        counts."""
+        """Take a person's order (retry or cancel) for deliveries, by their ids. A new order for a
+        delivery replaces an earlier order that is not carried out yet."""
         ids = dict.fromkeys(deliveries)
         held = {each.id: each for each in self._backlog.waiting() if each.id in ids}
         for identifier in ids:
@@ -61,8 +61,8 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Give the delivery's open order, if any, once more: a wait that a retry order has shortened is
-        durable now."""
+        """Give the delivery's open order, if any, again. The order had to wait until a correction of the
+        delivery's due time was durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
@@ -86,13 +86,14 @@ class Orders:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
-        """Carry out the open order, if any, for a delivery whose retry is durable now. Returns whether
-        the order settled the delivery."""
+        """Carry out the open order, if any, for a delivery whose status RETRYING has been committed.
+        Returns whether the order settled the delivery."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 
     def cancels(self, delivery: Delivery) -> bool:
-        """Remove the order for a delivery whose attempt failed. Returns True for a cancellation."""
+        """Remove the open order, if any, for a delivery whose attempt has failed. Returns True if the
+        order was a cancellation."""
         return self.open.pop(delivery.id, None) is Order.CANCEL
 
     def clear(self) -> None:
@@ -125,8 +126,8 @@ class Orders:
             self._end_unsent(known, state, signal, now)
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
-        """Put a delivery ahead of its schedule. Returns True if a settlement must first make the new due
-        time durable."""
+        """Make a delivery due now, or as soon as it is the first of its lane. Returns True if a
+        settlement must make the new due time durable before the delivery can be sent."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

@@ -30,7 +30,7 @@ class Picker:
         self._end_unsent = end_unsent
 
     def pick(self, config: Destination, now: float, may_send: int) -> list[Delivery]:
-        """Return the deliveries to send now, at most `may_send`; they are in flight from now on."""
+        """Return the deliveries to send now, at most `may_send`, and note them as in flight."""
         in_flight, throttle, queue = self._in_flight, self._throttle, self._backlog.queue
         send: list[Delivery] = []
         width = throttle.width
@@ -87,8 +87,8 @@ class Picker:
     def _pick_urgent(
         self, config: Destination, now: float, most: int, send: list[Delivery]
     ) -> None:
-        """Begin attempts that a person asked for, ahead of all others. If the circuit is open, the first
-        of these attempts probes it."""
+        """Pick the deliveries that a person asked to send now. They precede all other deliveries. If the
+        circuit is open, the first of them is the circuit's probe."""
         urgent = self._backlog.queue.urgent
         most = self._throttle.allow_urgent(now, most)
         while urgent and len(send) < most:

@@ -7,17 +7,17 @@ from heapq import heapify, heappop, heappush
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
-# While several classes wait, the most urgent class gets nine of ten places: without the tenth, a steady
-# stream of CRITICAL deliveries would starve the others.
+# While deliveries of several classes wait, the most urgent class gets nine of ten attempts. The tenth
+# goes to another class: otherwise a steady stream of CRITICAL deliveries would starve the other classes.
 FAVOURED = 9
 
 
 class EligibleQueue:
-    """Owner of the eligible deliveries of one destination. The most urgent class goes first, except
-    that one place in ten goes to another class. Replays never get this tenth place.
+    """Owner of the eligible deliveries of one destination. Nine of ten attempts go to the most urgent
+    class, and the tenth goes to another class. Replays are sent only if no other class waits.
 
-    A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
-    destinations nothing waits.
+    A class has a deque only while one of its deliveries waits. A deque takes 700 bytes, and most
+    destinations have no waiting deliveries.
     """
 
     __slots__ = ("favoured", "hastened", "others", "ready", "urgent", "waits")
@@ -25,15 +25,15 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible deliveries that a person ordered to be sent, the oldest order first. The rate can hold
-        # them back; the circuit and a Retry-After cannot.
+        # Eligible deliveries that a person asked to send now, the oldest request first. The rate can hold
+        # these deliveries back, but an open circuit or a Retry-After cannot.
         self.urgent: dict[str, Delivery] = {}
-        self.hastened: Ids = {}  # deliveries with such an order that `offer` has not added yet
-        self.favoured = 0  # places of the most urgent class since another class got one
+        self.hastened: Ids = {}  # deliveries that a person asked to send, and `offer` has not added yet
+        self.favoured = 0  # attempts of the most urgent class since the last of another class
         self.others = 0
 
     def offer(self, delivery: Delivery) -> None:
-        """Add a delivery that is eligible now, or will be when it is due (see `promote`)."""
+        """Add a delivery. A retry becomes eligible when `promote` finds that it is due."""
         due = delivery.next_attempt_at
         if self.hastened and delivery.id in self.hastened:
             del self.hastened[delivery.id]
@@ -56,7 +56,8 @@ class EligibleQueue:
         return waiting
 
     def promote(self, now: float) -> None:
-        """Make due deliveries eligible, at the front of their class's deque: they were accepted first."""
+        """Make due retries eligible. They go to the front of their class's deque, because they were
+        accepted before the deliveries that have had no attempt."""
         waits = self.waits
         due: list[Delivery] = []
         while waits and waits[0][0] <= now:
@@ -76,8 +77,8 @@ class EligibleQueue:
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
-        """Return the deque whose first delivery is to be sent next. `live`: what `live()` returns, at
-        least two deques."""
+        """Return the deque whose first delivery is to be sent next. `live`: the deques that `live()` has
+        returned, at least two."""
         if self.favoured < FAVOURED:
             self.favoured += 1
             return live[0]

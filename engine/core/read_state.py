@@ -1,4 +1,4 @@
-"""The states of a backlog's reader, which has at most one read under way, and their transitions."""
+"""The states of a backlog's reader, and their transitions. A reader has at most one read under way."""
 
 from enum import IntEnum
 

@@ -1,7 +1,7 @@
-"""The reader: it chooses the next read from the store, one at a time.
+"""The reader: it chooses what to read next from the store. Only one read at a time is under way.
 
-For an ordered destination, two kinds of reads take turns, so that neither starves: those of skipped
-lanes, and those that begin at the cursor.
+For an ordered destination, reads of skipped lanes alternate with reads that begin at the cursor, so that
+neither kind of read starves.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
 FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
 RETRY_READ_S = 1.0
-# Rows in a read of due deliveries: few, because many of them may not be due. After a full answer whose
-# rows were all due, the limit is DUE_READ_MOST.
+# The limit of rows in a read of due retries. It is low, because many of the rows may not be due yet. If
+# an answer is full and all its rows are due, the next limit is DUE_READ_MOST.
 DUE_READ = 32
 DUE_READ_MOST = 128  # rows; not more, because these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
@@ -42,8 +42,8 @@ class Outstanding(Struct):
     settled: dict[str, int] = {}  # deliveries whose rows changed since then, with their seqs
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether the row that was read can be older than the delivery's last settlement. A row
-        with a higher seq than that settlement is newer, because only a requeue raises the seq."""
+        """Return True if the row that was read can be older than the delivery's last settlement. If the
+        row's seq is higher than the settlement's, the row is newer: only a requeue raises the seq."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -81,8 +81,9 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the first due time in the store
         self._asked_due: float | None = None  # `next_due` when the read under way began
-        # Without ordering: when to read RETRYING deliveries that wait longer than the present schedule
-        # allows. Other reads return the earliest rows first, and would find these deliveries too late.
+        # Only without ordering: when to read RETRYING deliveries that wait longer than the present
+        # schedule allows. They need reads of their own: other reads return the earliest due rows first,
+        # and would find these deliveries too late.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the pause
@@ -101,27 +102,26 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note that a delivery's wait was shortened in the store: its retry is due at `due`.
+        """Note that a delivery's wait was shortened in the store: its retry is now due at `due`.
 
-        The read under way can still return the row with the longer wait. The actor shortens that wait
-        again, unless the retry schedule has meanwhile been changed to allow it. Then only this note makes
-        the reader read the delivery in time.
+        Without this note, the reader can miss `due`. A read that began before the change can still return
+        the row with the longer wait. If the retry schedule has meanwhile been changed to allow the longer
+        wait, the state machine does not shorten it again.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
-        """Note that the store may have more deliveries for a DueRequest. `last_due`: the due time of the
-        last delivery that was read."""
+        """Note that a DueRequest has left deliveries in the store, because its answer was full or memory
+        had no room. `last_due`: the due time of the answer's last delivery."""
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:
             self.beyond = now + RETRY_READ_S  # the shortened waits must be written first
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the deliveries in the store that are due after `latest`, so that their waits can be
-        shortened. `latest`: the end of the longest wait that the present schedule allows from `now`
-        on."""
+        """Let the next reads return the deliveries that are due after `latest`, so that their waits can
+        be shortened. `latest`: when the present schedule's longest wait ends, if it begins at `now`."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now
@@ -154,7 +154,7 @@ class Reader:
         self.state = after
 
     def forget(self) -> None:
-        """Make the answer of the read under way void, if there is such a read."""
+        """Make the reader ignore the answer of the read under way, if there is one."""
         self._meet(ReadSignal.FORGET)
 
     def finish(self, request: AnyRequest) -> Outstanding | None:
@@ -174,7 +174,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. `useless`: it failed or its answer is void, so it must be repeated."""
+        """End a read. `useless`: the read has failed or its answer is void. It must be repeated."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -197,14 +197,14 @@ class Reader:
         self._named_from = now + RETRY_READ_S
 
     def clock_stepped(self, by_s: float) -> None:
-        """Follow a step of the clock. Pauses between reads keep their remaining time; due times of rows
-        stay as they are."""
+        """Follow a step of the clock. Pauses between reads keep their remaining time. The due times of
+        rows in the store do not change."""
         self._rest_until += by_s
         self._named_from += by_s
         self.beyond = None if self.beyond is None else self.beyond + by_s
 
     def fed(self, *, progress: bool) -> None:
-        """Note that an answer was placed. `progress` is False if it found no room in memory."""
+        """Note that a read's answer was taken. `progress` is False if memory had no room for it."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes
@@ -231,7 +231,8 @@ class Reader:
         return first() or second()
 
     def choose_named(self, now: float) -> AnyRequest | None:
-        """Return the next read by ids, if one is needed. It needs no room, since it returns few rows."""
+        """Return the next read by ids, if one is needed. Such a read returns few rows, so memory need not
+        have room."""
         if not self.named or now < self._named_from:
             return None
         if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
@@ -242,7 +243,8 @@ class Reader:
         return self._begin(Outstanding(NamedRequest(ids)), 0, 0)
 
     def named_at(self, now: float) -> float | None:
-        """Return when the next read by ids can begin; None if there is none, or if it can begin now."""
+        """Return when the next read by ids can begin. None: now, or no such read is needed, or another
+        read is under way."""
         if not self.named or self.outstanding is not None:
             return None
         resting = self.state is ReadState.RESTING
@@ -250,8 +252,8 @@ class Reader:
         return at if at > now else None
 
     def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
-        """Return the next read of an archived destination, to discard its deliveries. Dead letters are
-        read only if nothing else is under way (`quiet`)."""
+        """Return the next read of an archived destination, whose deliveries are all discarded. Dead
+        letters are read only if no attempt and no settlement is under way (`quiet`)."""
         if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
             return None
         limit = min(READ_CHUNK, self._window.free())
@@ -310,8 +312,8 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The answer begins with the rows of retries that are already in memory (`known`), so the request
-        # asks for that many rows more. If `known` is large and room is short, the read waits.
+        # The answer can begin with rows of retries that are already in memory. So the request asks for
+        # `known` additional rows. If `known` is large and memory has little room, the read is put off.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None
@@ -324,8 +326,8 @@ class Reader:
         for queue in CLASSES:
             if window.cursors[queue] < window.lasts[queue]:
                 room, size = window.room(queue)
-                # With little room, a read brings few rows for its cost, so first send what is eligible
-                # in memory.
+                # If memory has little room, a read would return few rows for its cost. Then the eligible
+                # deliveries in memory are sent first.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
                     return self._begin_range(queue, min(room, READ_CHUNK), size)

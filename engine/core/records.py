@@ -1,7 +1,7 @@
 """The records that move through the engine: events, deliveries, attempts and settlements.
 
-Ids are UUIDv7 as canonical text of 36 characters: the hot path converts no id. Instants are seconds
-since the epoch as floats inside the engine, whole milliseconds in rows (`..._ms`).
+An id is the canonical text of a UUIDv7 (36 characters). Inside the engine, an instant is a float of
+seconds since the epoch. In rows of the database, an instant is in whole milliseconds (`..._ms`).
 """
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 
-# A set of ids, in order. Each destination has several such sets, nearly always empty. An empty `set`
+# An ordered set of ids. Each destination has several such sets, and nearly all are empty. An empty `set`
 # would take 150 bytes more than an empty dict.
 Ids = dict[str, None]
 
@@ -56,7 +56,7 @@ class Event(Struct, gc=False):
 
 
 class Delivery(Struct, gc=False):
-    """One event on its way to one destination. After acceptance its destination's actor owns it."""
+    """One event on its way to one destination. The destination's actor owns each accepted delivery."""
 
     id: str
     event: Event
@@ -102,10 +102,10 @@ class Attempt(Struct, gc=False):
 
 
 class Settlement(Struct, gc=False):
-    """A delivery's next durable state, with the attempt that led to it, if one did.
+    """A delivery's next durable state, and the attempt that led to this state, if there was one.
 
-    `expects` is the attempt count that the row must have, so that a group that is written twice changes
-    nothing the second time.
+    `expects` is the attempt count that the delivery's row must have before the settlement. It prevents a
+    group of settlements that is written twice from counting an attempt twice.
     """
 
     delivery: Delivery
@@ -123,6 +123,6 @@ class Settlement(Struct, gc=False):
 
     @property
     def discards_dead_letter(self) -> bool:
-        """True if this discards an IN_DLQ delivery of an archived destination. The database refuses such
-        a settlement if a person has retried or discarded the delivery meanwhile."""
+        """True if this settlement discards an IN_DLQ delivery of an archived destination. The database
+        refuses the settlement if a person has retried or discarded the delivery meanwhile."""
         return self.attempt is None and self.delivery.dlq_status is DlqStatus.IN_DLQ

@@ -1,7 +1,7 @@
-"""The recovery of the deliveries of a crashed state machine, and of requeued deliveries.
+"""The recovery of deliveries that a crashed state machine has left, and of requeued deliveries.
 
-A requeue gives a delivery a higher seq. The state machine can learn of the delivery's committed end and
-of its requeue in either order.
+A requeue gives a delivery a higher seq. The requeued delivery can arrive before the state machine
+learns that the delivery's earlier end is committed. See `forget_former`.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ def adopt(delivery: Delivery, backlog: Backlog) -> None:
 
 
 def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
-    """Remove a delivery from those that wait. Returns the object that was in memory, or `delivery` if
-    there was none."""
+    """Remove a delivery from the waiting deliveries. Returns the object that was waiting in memory, or
+    `delivery` if the delivery waited only in the store."""
     known = backlog.remove(delivery)
     if known is None:
         known = delivery
@@ -39,9 +39,9 @@ def forget_former(
     backlog: Backlog,
     now: float,
 ) -> None:
-    """Remove from `uncommitted` the deliveries that arrive again with a higher seq. They were requeued,
-    so their earlier ends are durable. If a read under way returns their earlier rows, it ignores
-    these."""
+    """Remove from `uncommitted` the deliveries that arrive again with a higher seq. Such a delivery was
+    requeued, so its earlier end is committed. If the read under way returns the delivery's row from
+    before the requeue, this row is ignored."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

@@ -38,8 +38,8 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return the reason why no attempt can begin, None if attempts can begin. `waiting`: how many
-    deliveries wait."""
+    """Return the reason why no attempt can begin. None: attempts can begin. `waiting`: the number of
+    waiting deliveries."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -56,15 +56,17 @@ def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -
 
 
 def oldest_made_at(backlog: Backlog) -> float | None:
-    """Return when the oldest delivery that waits in memory was created; None if none waits there."""
+    """Return when the oldest of the deliveries that wait in memory was created. None: memory has no
+    waiting delivery."""
     made = [at for delivery in backlog.waiting() if (at := made_at(delivery)) is not None]
     return min(made, default=None)
 
 
 def advised(config: Destination, counters: Counters, now: float) -> int | None:
-    """Return the concurrency that would keep up, None while too little is known.
+    """Return the concurrency that would keep up with the arrivals. None: too few attempts have ended.
 
-    With ordering KEY, arrivals do not count: an arrival waits for its lane, whatever the concurrency is.
+    With ordering KEY, only the rate of attempts counts, not the rate of arrivals: if an arriving delivery
+    waits for its lane, a higher concurrency does not help.
     """
     load = counters.load(now)
     strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY
@@ -130,8 +132,8 @@ def effective_concurrency(config: Destination, throttle: Throttle) -> int:
 
 
 def drained_in_s(pending: int, rates: Rates) -> float | None:
-    """Return in how many seconds the backlog will be empty at these rates. None: nothing waits, or the
-    backlog does not shrink."""
+    """Return in how many seconds the backlog will be empty if the rates stay as they are. None: the
+    backlog is empty, or does not shrink."""
     surplus_per_s = rates.delivered_per_s - rates.arrivals_per_s
     return pending / surplus_per_s if pending and surplus_per_s > 0 else None
 
@@ -143,11 +145,12 @@ LEAST_ATTEMPTS = 20  # in the last five minutes; fewer say too little about an a
 def suggested_concurrency(
     attempts: int, demand_per_s: float, service_s: float, most: int = MOST_CONCURRENCY
 ) -> int | None:
-    """Return the least concurrency that keeps up, 1 to `most`. None after too few attempts.
+    """Return the least concurrency (1 to `most`) that keeps up with the demand. None: `attempts` is too
+    small to know the duration of an attempt.
 
     Little's law: the mean number in flight is the arrival rate times the duration of an attempt.
     Attempts do not come evenly, so twice the square root of the mean is added (the square-root staffing
-    rule). Then two or three attempts in a hundred find no free place.
+    rule). Then two or three attempts in a hundred must wait for a free slot.
     """
     if attempts < LEAST_ATTEMPTS:
         return None

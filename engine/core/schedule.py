@@ -1,4 +1,4 @@
-"""The retry schedule of a delivery. Instants are seconds since the epoch; chance is an argument.
+"""The retry schedule of a delivery. Instants are seconds since the epoch.
 
 If a PATCH changes the schedule, a waiting delivery keeps its due time, but waits at most the longest
 delay of the new schedule. If the new schedule allows no further attempt, the delivery is dead-lettered
@@ -20,7 +20,8 @@ def longest_delay_s(config: Destination) -> int:
 
 
 def longest_wait_s(config: Destination) -> float:
-    """Return the longest wait for a retry. A longer wait comes from a wrong clock or another schedule."""
+    """Return the longest wait for a retry that the schedule allows. If a delivery waits longer, the clock
+    was wrong or the schedule was another when the wait began."""
     return longest_delay_s(config) * (1 + JITTER) + _SLACK_S
 
 
@@ -34,11 +35,11 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 
 
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
-    """Return when to try again, None for never. `failures`: how many attempts have failed since the
-    schedule began.
+    """Return when the next attempt is due. None: the schedule allows no further attempt. `failures`: how
+    many attempts have failed since the schedule began.
 
     `chance` (random, 0 <= x < 1) spreads the delay by ±20 %. The result is rounded up to whole
-    milliseconds, so a row has exactly the due time that memory has.
+    milliseconds, because the delivery's row stores the due time in milliseconds.
     """
     schedule = config.retry_schedule_s
     if failures > len(schedule):

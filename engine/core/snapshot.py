@@ -1,8 +1,8 @@
 """The snapshot of a destination's state machine: what must survive a restart, as versioned MessagePack.
-It is small, because it is written often.
+A snapshot is small, because it is written often.
 
-Bytes that cannot be read count as no snapshot. That does little harm: waiting deliveries are in the
-store, and a fresh circuit costs at most ten failed attempts.
+A snapshot that cannot be decoded is ignored. That does little harm: waiting deliveries are in the store,
+and an open circuit, which is closed without its snapshot, opens again after some ten failed attempts.
 """
 
 import msgspec
@@ -15,7 +15,8 @@ VERSION = 1
 
 
 class CircuitSnapshot(Struct, array_like=True):
-    """An open circuit. A closed one is not kept; a half-open one is kept as open."""
+    """The snapshot of an open circuit. A half-open circuit is kept as open. A closed circuit needs no
+    snapshot."""
 
     opened_at: float
     next_probe_at: float
@@ -62,7 +63,7 @@ def encode(snapshot: Snapshot) -> bytes:
 
 
 def decode(state: bytes | None) -> Snapshot | None:
-    """Return the snapshot of these bytes. None if there are none or they cannot be read."""
+    """Return the snapshot that `state` encodes. None: there is no state, or it cannot be decoded."""
     if not state:
         return None
     try:

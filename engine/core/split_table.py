@@ -1,6 +1,7 @@
-"""A table by id, split into small dicts (parts), so that neither growth nor a copy is one long step.
+"""A table by id, split into small dicts (parts). The parts grow one by one, and can be copied one by one.
 
-One dict of a million ids takes 30 ms to grow, and 27 ms to be copied on a busy machine.
+A single dict of a million ids would block its thread for 30 ms when it grows, and for 27 ms when it is
+copied (on a busy computer).
 """
 
 import math
@@ -11,8 +12,8 @@ from zlib import crc32
 
 T = TypeVar("T")
 
-# Parts of equal size would all grow at the same time, so the sizes differ. The last part is 127 times as
-# large as the first, and has a 32nd of all ids.
+# If all parts had the same number of ids, all parts would grow at the same time. Therefore each part gets
+# more ids than the part before: the last part gets 127 times as many as the first.
 PARTS = 64
 WHOLE = 4_096  # the most ids in a table of one part, which takes the least memory
 
@@ -62,7 +63,8 @@ class SplitTable(Generic[T]):
         return part.pop(identifier)
 
     def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """Return the given ids that are here, with values. Consume the iterator before any change."""
+        """Yield those of the given ids that are in the table, with their values. Do not change the table
+        before the iterator has ended."""
         parts = self._parts
         if len(parts) == 1:  # nearly always; a call for each id would take most of the time
             part = parts[0]
@@ -71,7 +73,8 @@ class SplitTable(Generic[T]):
         return ((each, part[each]) for each, part in located if each in part)
 
     def ids(self) -> Iterator[str]:
-        """Yield all ids that were here when their part was reached. The table can change meanwhile."""
+        """Yield all ids. The table can change meanwhile: the iterator copies the ids of a part when it
+        reaches the part, and does not see later changes of this part."""
         return chain.from_iterable(map(list, self._parts))
 
     def values(self) -> Iterator[T]:
@@ -79,7 +82,8 @@ class SplitTable(Generic[T]):
         return chain.from_iterable(list(part.values()) for part in self._parts)
 
     def parts(self) -> tuple[dict[str, T], ...]:
-        """Return the parts, for reading only. If the table grows, other parts can replace them."""
+        """Return the parts of the table. Do not change them. When the table grows, new parts can replace
+        the parts that were returned."""
         return self._parts
 
     def _part(self, identifier: str) -> dict[str, T]:
@@ -87,7 +91,7 @@ class SplitTable(Generic[T]):
         return parts[0] if len(parts) == 1 else parts[part_of(identifier)]
 
     def _spread(self, identifier: str) -> dict[str, T]:
-        """Split the only part into PARTS parts. Return the new part for this id."""
+        """Split a table of one part into PARTS parts. Return the part that `identifier` belongs to."""
         whole = self._parts[0]
         self._parts = tuple({} for _ in range(PARTS))
         for each, value in whole.items():

@@ -1,8 +1,9 @@
 """The throttle of a destination: its circuit, rate, concurrency and Retry-After. It also notes the
 reasons to disable the destination: a 410, or failing for too long.
 
-The circuit's probe is the next eligible delivery, so its schedule, the rate and a Retry-After still
-apply to it. A new URL ends a Retry-After, because the old receiver asked for it.
+The circuit's probe is the next eligible delivery. Like any other delivery, the probe waits for the
+rate and for a Retry-After. A change of the URL ends a Retry-After, because the receiver at the old URL
+asked for it.
 """
 
 import math
@@ -18,7 +19,8 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
-# If a destination's host name has resolved to a forbidden address for this long, no retry will help.
+# If a destination's host name has led only to forbidden addresses for an hour, a delivery that fails for
+# this reason is dead-lettered without further retries.
 BLOCK_CONFIRMED_S = 3600.0
 _CLOSED = CircuitState.CLOSED  # the look-up of an enum's member costs more than a call
 
@@ -48,7 +50,7 @@ class Throttle:
         self.opens_at: float | None = None  # when to call `allow` again, if it allowed too few
         self.changed = False  # whether the state of a snapshot has changed
         self.width = config.concurrency
-        self.full = False  # whether the last attempts filled all places
+        self.full = False  # whether the attempts in flight reached `width` when the last ones began
         self.limit: AdaptiveLimit | None = None
         kept = None if snapshot is None else self._restore(config, now, snapshot)
         if config.adapts:
@@ -76,8 +78,9 @@ class Throttle:
         )
 
     def allow(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts Retry-After, circuit and rate allow now. If none, set
-        `opens_at`: when the next attempt can begin, None while a probe is under way."""
+        """Return how many attempts may begin now, at most `wanted`. A Retry-After, the circuit and the
+        rate can hold attempts back. If none may begin, set `opens_at` to the time when the next attempt
+        may begin. While a probe is under way, this time is unknown, and `opens_at` is None."""
         self.opens_at = None
         if self.paused_until is not None:
             if now < self.paused_until:
@@ -100,19 +103,20 @@ class Throttle:
         return wanted
 
     def allow_urgent(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts that a person asked for may begin now."""
+        """Return how many of the attempts that a person asked for may begin now, at most `wanted`. Only
+        the rate can hold these attempts back."""
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at` to the time when the rate allows an attempt, unless `opens_at` is before it."""
+        """Set `opens_at` to the time when the rate allows an attempt. An earlier `opens_at` is kept."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # `width` - 1 counts as full: replays alone cannot fill the slot that is kept free for live
-        # deliveries.
+        # `width - 1` attempts count as full, because one slot is kept free for live deliveries. While
+        # only replays wait, no more than `width - 1` attempts can be in flight.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -166,13 +170,13 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return whether the destination must be disabled for failing too long; and, if so, whether all
-        failed deliveries were of Angarium's own events."""
+        """Return two answers: whether the destination must be disabled because it has failed for too
+        long, and whether in that case only deliveries of Angarium's own events have failed."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. Set `opens_at` to when the destination will begin to count as
-        failing, unless `opens_at` is earlier."""
+        """Note whether deliveries wait. Set `opens_at` to the time when the destination will begin to
+        count as failing. An earlier `opens_at` is kept."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -180,7 +184,8 @@ class Throttle:
             self.opens_at = due if self.opens_at is None else min(self.opens_at, due)
 
     def confirms_block(self, outcome: Outcome, now: float) -> bool:
-        """Return True if this failure is a BLOCKED_ADDRESS, like all outcomes of the last hour."""
+        """Return True if this failure is a BLOCKED_ADDRESS, and all attempts of the last hour have ended
+        with the same failure."""
         blocked = outcome.category == ErrorCategory.BLOCKED_ADDRESS and not outcome.unsent
         since = self.blocked_since
         return blocked and since is not None and now - since >= BLOCK_CONFIRMED_S
@@ -210,19 +215,20 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if the hold of a destination that must be disabled ends: it is disabled now, or its
-        new configuration no longer asks for it."""
+        """Return True if `new` ends the hold of a destination that had to be disabled. Either the
+        destination is disabled now, or it had to be disabled for failing too long, and `new` has no
+        `disable_after_s` any more."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
     def resume(self, now: float) -> None:
-        """End a Retry-After, and let an open circuit probe now: an operator has lifted the hold."""
+        """End a Retry-After, and let an open circuit begin a probe now. An operator asked for this."""
         self.paused_until = None
         self.circuit.repaired(now)
         self.changed = True
 
     def clock_stepped(self, by_s: float) -> None:
-        """Follow a step of the clock: remaining and elapsed times stay as they are."""
+        """Follow a step of the clock: move all instants by `by_s`, so that waits keep their lengths."""
         self.circuit.clock_stepped(by_s)
         self.failing.clock_stepped(by_s)
         self.paused_until = None if self.paused_until is None else self.paused_until + by_s
@@ -238,7 +244,8 @@ class Throttle:
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
-            # HALF_OPEN is kept as OPEN with a probe due: the present probe may never have an outcome.
+            # A HALF_OPEN circuit is kept as an OPEN circuit whose probe is due, because a crash can leave
+            # the present probe without an outcome.
             kept = CircuitSnapshot(
                 circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet
             )
@@ -257,17 +264,18 @@ class Throttle:
         )
 
     def start_empty(self, now: float) -> None:
-        """Empty the bucket if the rate is at least one a second: the snapshot lacks the attempts just
-        before a crash. This costs at most a second.
+        """Empty the token bucket, because the snapshot may have been taken before the last attempts took
+        their tokens. The destination then waits at most a second.
 
-        At a lower rate, a snapshot is taken after each attempt.
+        If the rate is below one attempt a second, the bucket keeps the tokens of the snapshot: at such a
+        rate, a snapshot follows each attempt.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
 
     def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
-        """Follow a change of the configured concurrency. If the URL has `moved`, an adaptive limit
-        begins anew, because the old limit is that of another receiver."""
+        """Apply a change of the configured concurrency. If the URL has changed (`moved`), a new adaptive
+        limit begins, because the old limit was measured at another receiver."""
         if not new.adapts:
             if self.limit is not None:
                 self.limit = None
@@ -307,9 +315,9 @@ class Throttle:
             self.changed = self.changed or limit.moved
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> LimitState | None:
-        """Take over a snapshot. Changes of the configuration since then have the same effects as in
-        `configure`. Returns the snapshot's adaptive limit; None if there is none or the URL has changed
-        since."""
+        """Take over a snapshot. If the configuration has changed since the snapshot, the change has the
+        same effects as in `configure`. Returns the adaptive limit in the snapshot. None: the snapshot has
+        no limit, or the URL has changed since the snapshot."""
         seen = config.version if snapshot.seen is None else snapshot.seen
         moved, enabled = config.moved_version > seen, config.enabled_version > seen
         if snapshot.circuit is not None:
@@ -318,7 +326,7 @@ class Throttle:
                 kept.opened_at, kept.next_probe_at, kept.tries, now, quiet=kept.quiet
             )
         if not moved and snapshot.paused_until is not None and snapshot.paused_until > now:
-            # Limit the rest of the wait: a step of the clock can have made it longer.
+            # Shorten the wait if necessary: it can be too long if the clock was set back.
             left = retry_after_s(config, snapshot.paused_until - now)
             self.paused_until = now + left
         if not moved and snapshot.blocked_since is not None:
@@ -336,8 +344,9 @@ class Throttle:
         return None if moved else snapshot.limit
 
 
-# Floats of seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack a small part
-# of a token. Taking that token makes the level negative, so errors do not add up.
+# Seconds since the epoch are floats, exact to 0.2 us. After a wait for a token, the bucket can therefore
+# lack a small part of this token. The token is taken anyway, and the missing part remains as a negative
+# level, so that rounding errors do not add up.
 _ROUNDING_S = 1e-6
 
 

@@ -32,7 +32,7 @@ class DeliverySignal(IntEnum):
 
 
 class End(NamedTuple):
-    """The result of a signal: a delivery's status and DLQ status (None: unchanged)."""
+    """The state of a delivery after a signal. `dlq` None: the signal does not change the DLQ status."""
 
     status: DeliveryStatus
     dlq: DlqStatus | None = None
@@ -68,7 +68,7 @@ _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
     },
     _D.DELIVERED: _SETTLED_FOR_GOOD,
     _D.DRY_RUN: _SETTLED_FOR_GOOD,
-    # REQUEUE and ARCHIVE come only to deliveries that are IN_DLQ, not to discarded ones.
+    # A FAILED delivery is IN_DLQ or DISCARDED. Only an IN_DLQ delivery gets REQUEUE or ARCHIVE.
     _D.FAILED: {
         **_SETTLED_FOR_GOOD,
         _S.REQUEUE: End(_D.PENDING, DlqStatus.RETRIED_FROM_DLQ),
@@ -81,7 +81,7 @@ TRANSITIONS: dict[tuple[DeliveryStatus, DeliverySignal], End | None] = {
 
 
 def next_state(state: DeliveryStatus, signal: DeliverySignal) -> End:
-    """Return the state after `signal`. Raises AssertionError for a pair that cannot happen."""
+    """Return the state after `signal`. Raises AssertionError if `state` never gets this signal."""
     end = TRANSITIONS[state, signal]
     if end is None:
         raise AssertionError(f"a {state.name} delivery cannot meet {signal.name}")
@@ -93,7 +93,7 @@ def waiting_state(delivery: Delivery) -> DeliveryStatus:
 
 
 def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) -> Settlement:
-    """Settle a success. This is the hot path, so it does not look up DELIVERED in the table."""
+    """Return the settlement of a success. To save time, it does not look DELIVERED up in TRANSITIONS."""
     count = delivery.attempt_count
     return Settlement(  # in the order of its fields: keywords would double the cost
         delivery,
@@ -122,8 +122,8 @@ def failed(
     cancelled: bool = False,
     lost: bool = False,
 ) -> Settlement:
-    """Return the settlement of a failed attempt, by the present configuration; `delivery` stays as it
-    is. `lost`: the destination's address has been forbidden for so long that no retry will help."""
+    """Return the settlement of a failed attempt. The present configuration decides whether a retry
+    follows. `lost`: no retry follows, because the destination's address has been forbidden for long."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
@@ -155,9 +155,9 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Return a delivery's settlement that does not follow from an attempt. `signal`: the reason.
+    """Return the settlement of a delivery whose state changes without an attempt. `signal`: the reason.
 
-    If the settlement has no error, the row keeps the error of the last attempt, if there was one.
+    If the settlement has no error, the delivery's row keeps the error of the last attempt.
     """
     end = next_state(state, signal)
     quarantined = signal is DeliverySignal.QUARANTINE
@@ -182,11 +182,11 @@ def settled_unsent(
 def corrected_wait(
     delivery: Delivery, config: Destination, now: float
 ) -> tuple[float, Settlement | None]:
-    """Shorten a delivery's wait to the longest that the present schedule allows.
+    """Shorten a delivery's wait if it is longer than the present schedule allows.
 
-    Returns the latest due time that the schedule allows. If the wait was longer, also returns the
-    settlement that makes the shorter wait durable. A delivery whose schedule is used up is due now,
-    without a settlement.
+    Returns the latest due time that the schedule allows, and a settlement if the wait was shortened. The
+    settlement makes the new due time durable. If the schedule allows no further attempt, the delivery
+    becomes due now, without a settlement.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at
