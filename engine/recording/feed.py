@@ -1,4 +1,4 @@
-"""The feed: windows on the outcomes of an environment, for people who watch them live."""
+"""The feed: the windows through which people watch the outcomes of an environment live."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,12 +8,16 @@ from msgspec import Struct
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin
 
-KEPT = 50  # outcomes between two looks
+KEPT = 50  # the most outcomes that a window keeps between two looks
 
 
 class Look(Struct, frozen=True):
-    """The outcomes since the previous look: the first ones, the number of the others, and the number of
-    dead letters by destination."""
+    """The outcomes since the previous look.
+
+    - `outcomes`: the first outcomes, at most `KEPT`.
+    - `omitted`: the number of outcomes after the first `KEPT`.
+    - `dead`: the number of dead letters of each destination.
+    """
 
     outcomes: list[Settlement]
     omitted: int
@@ -21,7 +25,7 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. While `keeps` is False, only dead letters are counted."""
+    """The outcomes that pass a filter. While `keeps` is False, the window only counts dead letters."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment
@@ -51,7 +55,7 @@ class OutcomeWindow:
 
 
 class Feed:
-    """Owner of the open windows: the trio thread."""
+    """The open windows. Only the trio thread uses them."""
 
     def __init__(self) -> None:
         self._windows: dict[int, list[OutcomeWindow]] = {}
@@ -63,7 +67,8 @@ class Feed:
     def open(
         self, environment: int, passes: Callable[[Delivery], bool] | None = None
     ) -> OutcomeWindow:
-        """Return a new window on the environment's outcomes that pass; without `passes`, on all."""
+        """Open a window on an environment's outcomes. The window shows the outcomes of deliveries for
+        which `passes` returns True. Without `passes`, the window shows all outcomes."""
         window = OutcomeWindow(environment, passes)
         self._windows.setdefault(environment, []).append(window)
         return window

@@ -1,4 +1,4 @@
-"""A group of outcomes, which one statement of the recorder writes, and the list of settled replays."""
+"""The groups of outcomes that the recorder writes with one statement each, and the settled replays."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -36,7 +36,8 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Return a group. The shards and the counts of replays follow from the given rows."""
+    """Return a group of the given rows, with their destinations' shards and the changes of the replay
+    jobs' counts."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)
@@ -51,8 +52,11 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Return the changes of the jobs' counts. A replay that was in the DLQ before this outcome is counted
-    in `failed` already."""
+    """Return how these outcomes change the replay jobs' counts.
+
+    A replay that was dead-lettered before is already in the job's `failed`. If it fails again, no count
+    changes. If it is delivered now, `failed` becomes smaller.
+    """
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery

@@ -14,7 +14,7 @@ from engine.model.identity import created_at_ms
 
 _INSPECTION = DeliveryOrigin.INSPECTION
 _DELIVERED = DeliveryStatus.DELIVERED
-# None: they succeeded.
+# The number of attempts by error category. The key None counts the attempts that succeeded.
 Results = Counter[ErrorCategory | None]
 
 
@@ -30,8 +30,13 @@ class Histogram(Struct):
 
 
 class Measured(Struct):
-    """Counts of a group, or of all groups. `results` and `dead` are by environment, `durations` are of
-    attempts, and `lags` are the times from a live event's acceptance to its delivery."""
+    """Counts of one group of outcomes, or of all groups so far.
+
+    - `results`: the attempts by result, for each environment.
+    - `dead`: the number of dead letters, for each environment.
+    - `durations`: the durations of the attempts.
+    - `lags`: the times from the acceptance of an event to its delivery, without replays.
+    """
 
     results: dict[int, Results] = {}
     dead: Counter[int] = field(default_factory=Counter)
@@ -50,7 +55,7 @@ class Measured(Struct):
 
 
 def measured(settlements: Iterable[Settlement]) -> Measured:
-    """Return the counts of a group of outcomes. Test deliveries do not count."""
+    """Return the counts of a group of outcomes. Test deliveries are not counted."""
     found = Measured()
     durations, lags, bounds = found.durations.buckets, found.lags.buckets, BOUNDS_MS
     spent_ms = lagged_ms = accepted_ms = 0
@@ -76,7 +81,8 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
         category = outcome.category
         results[category] = results.get(category, 0) + 1
         if settlement.status is _DELIVERED and delivery.replay_job is None:
-            # Consecutive events are often accepted in the same millisecond. `accepted_ms` is then reused.
+            # Consecutive outcomes are often of events that were accepted in the same millisecond. Then
+            # `accepted_ms` is reused.
             if event.id[:13] != instant:
                 instant, accepted_ms = event.id[:13], created_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms

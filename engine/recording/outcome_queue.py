@@ -1,6 +1,6 @@
 """The outcome queue: the fair queue of settlements that wait for their commit, by workspace.
 
-If ten thousand attempts of one workspace end together, they do not delay other workspaces.
+If ten thousand attempts of one workspace end together, their outcomes do not delay other workspaces.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,12 @@ from engine.recording.group import QueuedOutcome, SettlementOwner
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# The limit on the outcomes taken from one workspace in its turn. Writing 32 outcomes costs no more than a
-# statement's fixed costs.
+# The limit on the outcomes taken from one workspace in its turn. Writing 32 outcomes takes no longer than
+# the fixed part of a statement, so one turn delays the other workspaces little.
 RUN = 32
-# The limit on the destinations in one commit. A destination counts again if its outcomes are not
-# adjacent. Its counters and row cost 4 us of the loop, and the call of its owner 2 us.
+# The limit on the destinations in one commit. A destination whose outcomes are not adjacent counts more
+# than once. Each destination takes 6 us of the event loop: 4 us for its counters and its row, and 2 us
+# for the call to the owner of its outcomes.
 GROUP_OWNERS = 256
 
 
@@ -36,15 +37,17 @@ class OutcomeQueue:
 
     @property
     def ready(self) -> int:
-        """How many outcomes wait that are not blocked."""
+        """The number of waiting outcomes that are not blocked."""
         return self._waiting.count
 
     def add(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> int:
-        """Put settlements behind those of the same workspace. Return how many are ready."""
+        """Put settlements behind the waiting ones of the same workspace. Return the new value of
+        `ready`."""
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count + self.blocked.count
-        # If more than two groups wait, a workspace with at least an equal share of them is held.
+        # If the waiting outcomes fill more than two groups, a workspace is held if it has at least the
+        # average number of waiting outcomes.
         if count > 2 * self.group and self._of(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return waiting.count
@@ -55,19 +58,20 @@ class OutcomeQueue:
     def holds(self, workspace: str) -> bool:
         """Return True if a workspace must begin no attempt.
 
-        While the database is away and more than two groups wait, every workspace is held. Otherwise each
-        workspace could add two groups of its own, and a crash would repeat them all.
+        While the database is away, no outcome becomes durable, and a crash repeats the attempts of all
+        waiting outcomes. So if these outcomes fill more than two groups, every workspace is held.
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put outcomes back to the front of their workspaces' queues. They were taken last, and were not
-        written."""
+        """Put outcomes that were not written back to the front of their workspaces' queues, in the given
+        order."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 
     def take(self) -> list[QueuedOutcome]:
-        """Take a group: workspaces take turns, each with up to `RUN` outcomes in their order."""
+        """Take the outcomes of a group. The workspaces take turns. In its turn, a workspace gives its
+        first outcomes, at most `RUN`."""
         waiting = self._waiting
         taken: list[QueuedOutcome] = []
         last: SettlementOwner | None = None
@@ -90,9 +94,11 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every held workspace whose waiting outcomes fit into an equal share of one group. The
-        store has answered, so if all workspaces are held because it was away, release them too. Return
-        True if any can begin attempts again."""
+        """Release every held workspace whose waiting outcomes fit into an equal share of one group.
+
+        The caller has got an answer from the store. So if all workspaces are held because the store was
+        away, this hold ends too. Return True if a workspace can begin attempts again.
+        """
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

@@ -39,19 +39,21 @@ from engine.recording.reports import Announcing, CommitReports, Counting
 from engine.runtime.bisection import Bisection
 
 RETRY_S = 0.1  # between two tries while the database is away
-# A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
-# successes: they gather for `LINGER_S`, or until `LINGER_OUTCOMES` wait. A crash repeats their attempts.
-# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do outcomes of
-# replays: a job has few replays queued at once, and would mostly wait for commits.
+# A statement costs some 400 us of CPU before its first row, so the recorder lets outcomes gather. It
+# writes them when `LINGER_OUTCOMES` wait, or after `LINGER_S`. A crash before the commit repeats their
+# attempts. The time is only `LINGER_AWAITED_S` if an outcome is not a plain success, because its lane can
+# wait for the commit. The time is also this short if an outcome is of a replay: a job has only a few
+# replays queued at once, and queues more replays only after the commit.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-# Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
-# as large as those of one process. So a crash of all workers repeats more attempts, by the same factor at
-# most.
+# If several workers share the outcomes, each worker gets fewer of them in the same time. To get groups of
+# the same size, each worker multiplies `LINGER_S` by the number of workers, but at most by this factor. A
+# crash of all workers then repeats more attempts, at most by this factor.
 LINGER_TIMES = 4
-# The limit on the backlog rows, and on the snapshots, in one commit. Ten thousand destinations can
-# become idle together, and the next outcomes must not wait for all their rows.
+# The limit on the backlog rows in one commit, and on the snapshots in one commit. Ten thousand
+# destinations can become idle together, and the next outcomes must not wait for the rows of all these
+# destinations.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -60,7 +62,8 @@ log = structlog.get_logger("angarium.recorder")
 
 
 class RecorderStatistics(Struct, frozen=True):
-    """Counts since the start, and what waits now."""
+    """The numbers of groups and settlements since the start, and of the outcomes that wait now. `away`:
+    the database does not answer."""
 
     groups: int
     settlements: int
@@ -69,7 +72,7 @@ class RecorderStatistics(Struct, frozen=True):
 
 
 class Recorder:
-    """Owner of outcomes between their judgement and their commit. `put` never blocks."""
+    """Owner of the outcomes that are not durable yet. `put` never blocks."""
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Recorder:
         workers: int = 1,
     ) -> None:
         """`relieved` is called when `outcomes` allows more workspaces to begin attempts. `workers`: how
-        many workers share the database's outcomes."""
+        many workers write outcomes to the database."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
@@ -109,14 +112,16 @@ class Recorder:
         self._open: list[QueuedOutcome] = []  # being written
         # Deliveries with an outcome that an earlier statement may have written.
         self._doubtful: set[str] = set()
-        # The calls that follow a commit or a refusal, first those to owners. Each call is made once.
+        # The calls to make after a commit or a refusal. The calls to owners come first. A call that
+        # raises is not repeated.
         self._unreported: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
 
     # --- what the actors do
 
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
-        """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
+        """Queue settlements, in order. When settlements are durable, `owner.committed` is called with
+        them."""
         if self._waiting.add(settlements, owner) >= self._enough:
             self._urgent.set()
         elif not self._awaited:
@@ -139,12 +144,14 @@ class Recorder:
             self._gathering.deadline = until
 
     def mark(self, mark: BacklogMark) -> None:
-        """Write a destination's `BacklogMark` with the next group. It replaces one that still waits."""
+        """Queue a `BacklogMark` for one of the next groups. If an earlier mark of the same destination
+        still waits, the new mark replaces it."""
         self._marks[mark.destination] = mark
         self._wake.set()
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
-        """Write a destination's snapshot with the next group. It replaces one that still waits."""
+        """Queue a snapshot for one of the next groups. If an earlier snapshot of the same destination
+        still waits, the new snapshot replaces it."""
         waiting = self._snapshots.get(write.destination)
         if waiting is not None:
             write.before = waiting.before
@@ -190,17 +197,17 @@ class Recorder:
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
             self._open = self._waiting.take()
-            self._awaited = bool(self._waiting.ready)  # something can wait for the rest
+            self._awaited = bool(self._waiting.ready)  # a lane can wait for these outcomes
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open.copy(), marks, snapshots)
-            finally:  # the next run repeats what is not durable: a repeated write changes nothing
+            finally:  # what is not known to be durable is written again; a repeat changes nothing
                 self._give_back(marks, snapshots)
             if self._blocked.next_at <= trio.current_time():
                 await self._try_blocked()
 
     async def _try_blocked(self) -> None:
-        """Try again to write some blocked outcomes. If that succeeds, their lanes are free."""
+        """Try again to write some blocked outcomes. If the write succeeds, their lanes are free."""
         self._open = self._blocked.take()
         try:
             await self._commit(self._open.copy(), [], [])
@@ -210,7 +217,8 @@ class Recorder:
             self._waiting.give_back(self._blocked.release())
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
-        """Queue again what is not durable. A later mark or snapshot of the same destination stays."""
+        """Queue again the outcomes, marks and snapshots that are not durable. A mark or snapshot is
+        dropped if a later one of the same destination was queued meanwhile."""
         self._waiting.give_back(self._open)
         self._open = []
         for mark in marks:
@@ -238,9 +246,12 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group. If the store refuses it, write its halves, their halves, and so on. Outcomes
-        whose rows another session has locked are kept for later. The first part that the store accepts
-        takes all backlog rows (`marks`) and snapshots with it."""
+        """Write a group. If the store refuses the group, write its two halves separately. A refused half
+        is halved again, and so on.
+
+        An outcome whose rows another database session has locked is kept for later. All backlog rows
+        (`marks`) and snapshots are written together with the first part that the store accepts.
+        """
         parts = Bisection(taken)
         for part in parts:
             free = self._sift(part) if self._blocked else part
@@ -253,14 +264,15 @@ class Recorder:
                 self._give_up(free, marks, snapshots, error)
             except BlockedError:
                 if not free:
-                    return  # the next group takes the rows
+                    return  # the marks and snapshots are written with the next group
                 self._blocked.hold(free)
                 del self._open[: len(free)]
             if not parts and (marks or snapshots):
-                parts.put_back([])  # marks and snapshots alone; else no waker finds a retry
+                parts.put_back([])  # marks and snapshots alone: wakers find retries by them
 
     def _sift(self, part: list[QueuedOutcome]) -> list[QueuedOutcome]:
-        """Return the outcomes of a part that need not wait behind blocked ones."""
+        """Return the outcomes of `part` that can be written now. The others wait behind blocked outcomes
+        of their lanes."""
         self._open[: len(part)] = free = self._blocked.sift(part)
         return free
 
@@ -271,13 +283,13 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write a part of a group and report it. `emptied`: the part's only outcome, without its
-        response, if the database refused it with the response."""
+        """Write a part of a group and report it. `emptied`: a copy of the part's only outcome without the
+        receiver's response. The copy is written because the database has refused the whole outcome."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
-        # Counted before the statement runs: when it has ended, these records have left the CPU's caches.
+        # The reports are made before the statement runs, while the outcomes are in the CPU's caches.
         reports = self._reports.of(group)
         doubtful = bool(self._doubtful) and not self._doubtful.isdisjoint(_deliveries(taken))
 
@@ -294,7 +306,7 @@ class Recorder:
             log.warning("outcome.response_left_out", cause=cause, **ids_of(taken[0][0]))
             await self._settle(taken, marks, snapshots, bare)
             return
-        except BaseException as error:  # whatever failed, the statement may have committed
+        except BaseException as error:  # even if the call failed, the statement may have committed
             if getattr(error, "maybe_written", True):
                 self._doubtful.update(_deliveries(taken))
             raise
@@ -313,8 +325,8 @@ class Recorder:
     ) -> None:
         """Report a refused outcome to its owner.
 
-        A refused group can have only backlog rows and snapshots. It is dropped: the next change of a
-        destination writes that destination's rows again.
+        If a refused part has no outcome, its backlog rows and snapshots are dropped. Each of these
+        destinations queues new rows at its next change.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error
@@ -338,9 +350,10 @@ class Recorder:
         *,
         reports: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Report to the owners that their outcomes are durable, or `refused`.
+        """Report to the owners that their outcomes are durable, or that an outcome was `refused`.
 
-        If a call raises, it is not repeated: the next `run` begins with the calls after it.
+        If one of these calls raises, `run` ends. The next `run` begins with the calls that remain, and
+        does not repeat the call that raised.
         """
         del self._open[: len(taken)]  # from here on, no outcome is reported twice, whatever raises
         if self._doubtful:

@@ -29,7 +29,7 @@ class Announcing(Protocol):
 
 
 class CommitReports:
-    """The makers of the calls that follow each commit. A maker that is None has no calls."""
+    """The listeners that are told of each commit. An argument that is None means: no such listener."""
 
     def __init__(
         self,

@@ -1,7 +1,9 @@
-"""The entries that requeue or discard dead deliveries. The intake writes them between groups of events.
+"""The entries that requeue or discard dead deliveries. The intake writes these entries between groups of
+events.
 
-A dead delivery belongs to no actor, so these entries can write it. An actor that has not yet heard of
-the death recognises the requeue by its later seq (`engine.core.recovery`).
+A dead delivery belongs to no actor, so an entry can change it. If the destination's actor does not know
+yet that the delivery is dead, it recognises the requeued delivery by the later seq
+(`engine.core.recovery`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from engine.log.delivery_log import DeliveryFilter
 from engine.model.configuration import AuditEntry
 from engine.ports import DirtyDestination
 
-CHUNK = 128  # deliveries of one statement: some 5 ms, for which live events wait
+CHUNK = 128  # deliveries of one statement, which delays live events by some 5 ms
 CHUNK_BYTES = 512 * 1024  # of the events that one statement returns
 
 
@@ -26,8 +28,12 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request. `counted`: the field of the entry's changes that holds the number
-    of deliveries; None for a single delivery. `before`: that number before this chunk."""
+    """The audit entry of a request whose deliveries are changed in chunks.
+
+    - `counted`: the name of the field in the entry's changes that has the number of deliveries changed so
+      far. None: the request is for a single delivery.
+    - `before`: how many deliveries the request's earlier chunks have changed.
+    """
 
     entry: AuditEntry
     counted: str | None = None
@@ -35,13 +41,15 @@ class ChunkAudit(Struct, frozen=True):
 
 
 class Requeued(Struct):
-    """The result of a statement.
+    """The result of a statement that requeues deliveries.
 
-    - `done`: the ids that were requeued.
-    - `left`: the ids that the statement had no room for.
+    - `done`: the ids of the deliveries that were requeued.
+    - `left`: the ids that need another statement, because the contents of their events would exceed
+      `CHUNK_BYTES` in this one.
     - `alive`: the requeued deliveries that actors must get, in order of seq.
 
-    All other ids were no longer IN_DLQ, have an archived destination, or have lost their event.
+    An id that is in neither `done` nor `left` cannot be requeued: its delivery is no longer IN_DLQ, its
+    destination is archived, or its event is gone.
     """
 
     done: list[str]
@@ -68,12 +76,12 @@ class DeadLetterStore(Protocol):
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadRange:
-        """Return the first `limit` deliveries with ids above `after` that pass the filter. Nothing after
-        the last of them is examined."""
+        """Examine a bounded number of deliveries with ids above `after`. Return the first that pass the
+        filter, at most `limit`. If more of them pass, the range ends at the last returned delivery."""
 
     async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
-        """Count deliveries with ids above `after`, in a bounded number of rows. The result's `found` is
-        empty."""
+        """Examine a bounded number of deliveries with ids above `after`, and count those that pass the
+        filter. The result's `found` is empty."""
 
 
 class RequeueStore(Protocol):
@@ -89,16 +97,18 @@ class RequeueStore(Protocol):
         *,
         again: bool,
     ) -> Requeued:
-        """Make deliveries that are IN_DLQ PENDING, with a fresh schedule and the seqs from `base` on."""
+        """Requeue the given deliveries that are still IN_DLQ. They become PENDING, with a fresh schedule,
+        and get seqs from `base` on."""
 
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard deliveries that are IN_DLQ; return their ids."""
+        """Discard the given deliveries that are still IN_DLQ. Return their ids."""
 
 
 class RequeueEntry:
-    """An `engine.intake.entries.QueueEntry` that requeues; `done` and `left` as in `Requeued`."""
+    """An `engine.intake.entries.QueueEntry` that requeues deliveries. `done` and `left` are as in
+    `Requeued`."""
 
     def __init__(
         self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit
@@ -124,7 +134,8 @@ class RequeueEntry:
 
 
 class DiscardEntry:
-    """An `engine.intake.entries.QueueEntry` that discards, so that no actor gets a delivery."""
+    """An `engine.intake.entries.QueueEntry` that discards deliveries. `write` returns no deliveries,
+    because the actors must not get discarded ones."""
 
     destinations: Sequence[tuple[int, str]] = ()
 

@@ -1,5 +1,5 @@
-"""Throughput: accepted events, delivered deliveries and attempts in each of the last 60 seconds, by
-environment, in memory."""
+"""The throughput of each environment in each of the last 60 seconds, in memory: accepted events,
+delivered deliveries and attempts."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -11,14 +11,15 @@ from engine.core.records import Event, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
 WINDOW_S: Final = 60
-LOOKS: Final = 21  # that a ProcessRates keeps: 10 s, with a look at each heartbeat
+LOOKS: Final = 21  # looks that a `ProcessRates` keeps: one at each heartbeat, for 10 s
 OWN = Origin.OWN
 INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED
 
 
 class Traffic(Struct):
-    """Counts of a time span. `attempts` and `failed` count attempts, `delivered` counts deliveries."""
+    """Counts of a time span. `accepted` counts events, `delivered` counts deliveries, and `failed` and
+    `attempts` count attempts."""
 
     accepted: int = 0
     delivered: int = 0
@@ -33,7 +34,8 @@ class Traffic(Struct):
 
 
 def counts_of(settlements: Iterable[Settlement]) -> dict[int, Traffic]:
-    """Return the counts of a group of outcomes by environment, by the rules of `engine.core.minutes`."""
+    """Return the counts of a group of outcomes for each environment. `engine.core.minutes` counts by the
+    same rules."""
     by_environment: dict[int, Traffic] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -70,8 +72,8 @@ class Throughput:
         self.sum = Traffic()
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count the events of a durable group. Not counted are Angarium's own events, and the `lost`
-        ones, whose idempotency key another event holds."""
+        """Count the events of a durable group, except Angarium's own events and the events in `lost`. A
+        lost event was not written, because another event has its idempotency key."""
         sent = [event for event in events if event.origin is not OWN]
         if lost:
             sent = [event for event in sent if event.id not in lost]
@@ -91,8 +93,8 @@ class Throughput:
             self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Traffic, list[Point]]:
-        """Return the sums over the last 60 seconds, and the counts of each second, the present one
-        last."""
+        """Return the sums over the last 60 seconds, and the counts of each of these seconds. The present
+        second is the last one."""
         now = int(self._now())
         known = {
             second: counts
@@ -127,7 +129,8 @@ class Throughput:
 
 
 class ProcessRates:
-    """The rates of a process, in events and deliveries a second, over the last calls of `look`."""
+    """The rates of a process: accepted events and delivered deliveries a second, over the time of the
+    last `LOOKS` looks."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""
@@ -136,7 +139,8 @@ class ProcessRates:
         self._looks: deque[tuple[float, int, int]] = deque(maxlen=LOOKS)
 
     def look(self) -> tuple[float, float]:
-        """Note the sums. Return events and deliveries a second since the oldest noted sums."""
+        """Take a look: keep the present sums of accepted events and delivered deliveries. Return both
+        rates, in events and deliveries a second, since the oldest look that is kept."""
         total = self._throughput.sum
         self._looks.append((self._now(), total.accepted, total.delivered))
         (since, accepted, delivered), (now, *_) = self._looks[0], self._looks[-1]

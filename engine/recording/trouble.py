@@ -1,9 +1,11 @@
-"""The trouble log: it logs failing destinations, circuits and dead letters for the operator.
+"""The trouble log: it logs failing destinations, circuits and dead letters for the operator, and
+announces them by Angarium's own events.
 
-It also announces each of them by one of Angarium's own events, except dead letters: the first of a
-destination in a minute have events of their own, and the others share one event, their sum. The log has
-only the sum of all for each destination and minute. The lines of a minute are limited, so that failing
-receivers do not fill a disk.
+In each minute, the first `SINGLY` dead letters of a destination are announced by an event each. Its other
+dead letters of this minute are announced by one event, which has their number. The log has one line for
+all dead letters of a destination in a minute.
+
+The number of lines in a minute is limited, so that failing receivers do not fill a disk.
 """
 
 from collections.abc import Mapping
@@ -22,14 +24,14 @@ from engine.recording.announcer import (
     AnnounceOnce,
 )
 
-SUM_S = 60.0  # a destination's dead letters of this time make one line
-SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
-# The limit on the lines that are logged singly in a minute. The lines of the minute's sums have the same
-# limit, so that both together are two lines a second.
+SUM_S = 60.0  # the log has one line for a destination's dead letters of this time
+SINGLY = 10  # dead letters of a destination that are announced one by one in each `SUM_S`
+# The log gets at most this many lines about dead letters in a minute, and at most as many other lines:
+# two lines a second in all.
 LINES = 60
 DESTINATIONS = (
-    # the limit on destinations whose dead letters are summed, which takes some MB; the dead letters of
-    # further destinations are all announced singly
+    # The limit on the destinations whose dead letters are counted by destination. 10,000 such counts take
+    # some MB. The dead letters of further destinations are all announced singly.
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
@@ -49,7 +51,8 @@ class DeadLetters(Struct):
 
 
 class TroubleLog:
-    """Owner of the dead letters since the last sum. Call it to announce; see `AnnounceOnce`."""
+    """Owner of the counts of dead letters since the last `sum_up`. Calling a `TroubleLog` announces an
+    event, as calling an `AnnounceOnce` does."""
 
     def __init__(self, announce: AnnounceOnce) -> None:
         self._announce = announce
@@ -67,8 +70,11 @@ class TroubleLog:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Announce an event and log it. A dead letter is counted. The first SINGLY of a
-        destination in a minute are announced now, the others together when the minute ends."""
+        """Announce an event and log it.
+
+        A dead letter is counted instead of logged. If a destination has had `SINGLY` dead letters in this
+        minute, its further dead letters are not announced now: `sum_up` announces their number.
+        """
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
         elif not self._count(environment, payload, customer, hops):
@@ -85,7 +91,8 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Log and announce the sums; the destinations with the most dead letters come first."""
+        """Log each destination's number of dead letters, the largest numbers first. Announce the number
+        of dead letters that were not announced singly."""
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:
@@ -112,7 +119,7 @@ class TroubleLog:
     def _count(
         self, environment: int, payload: Mapping[str, Any], customer: str | None, hops: int
     ) -> bool:
-        """Count a dead letter. Return True if it must be announced singly."""
+        """Count a dead letter. Return True if it must be announced by an event of its own."""
         destination = payload["destinationId"]
         letters = self._dead.get(destination)
         if letters is None:

@@ -1,7 +1,8 @@
-"""The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
+"""The admission of a chunk: the choice of originals whose lanes have room, and the queue entry that
+writes their replays.
 
-A leg parks a lane that is stuck, and continues with the other lanes. If a lane is only full, the leg
-waits for it.
+If a lane is stuck, the leg parks the lane, and continues with the other lanes. If a lane is only full,
+the leg waits until the lane has room.
 """
 
 import math
@@ -19,22 +20,23 @@ from engine.replay.ports import Chunk, Reading, ReadRange, ReplayStore
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# The limit on the parked lanes of one leg. Each parked lane is read alone later, past the rows of the
-# other lanes. If more lanes than this are stuck, the destination itself is at fault, and the leg waits.
+# The limit on the parked lanes of one leg. Each parked lane is later read alone, and this read also
+# examines the rows of the other lanes. If more lanes are stuck, the destination itself is at fault, and
+# the leg waits.
 PARKED = 256
 
 
 class NextStep(Struct, frozen=True):
-    """The next step of a leg. `lane`: the parked lane in which it reads on; None: it reads from the leg's
-    cursor."""
+    """The next step of a leg. `lane`: the parked lane that the step reads. None: the step reads from the
+    leg's cursor."""
 
     leg: Leg
     lane: str | None
 
 
 class Fitting(Struct):
-    """The part of a `ReadRange` that can be enqueued now. `blocked`: the lane that the rest waits
-    for. `parks`: as in `Chunk`.
+    """The part of a `ReadRange` that can be enqueued now. `blocked`: the lane that must get room before
+    the rest of the range can follow. `parks`: as in `Chunk`.
     """
 
     span: ReadRange
@@ -49,8 +51,8 @@ def room_at(
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
     if rate is not None:
-        # After an outage, the destination gets all its waiting replays in one burst. So these are at most
-        # the replays of one second.
+        # When a destination returns after an outage, it gets all its waiting replays in one burst. So the
+        # window is limited to the replays of one second.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)
@@ -60,11 +62,11 @@ def room_at(
 def choose(
     running: RunningJob, leg: Leg, queued: QueuedReplays, now: float, *, keyed: bool
 ) -> NextStep | None:
-    """Choose the next step of a leg: in a parked lane that has room again, or from the leg's cursor. If
-    both are possible, these steps alternate.
+    """Choose the next step of a leg: the step reads a parked lane that has room again, or from the leg's
+    cursor. While both kinds of step are possible, they alternate.
 
-    `keyed`: the destination's ordering is KEY. After a change of the ordering, lanes that
-    were parked before are read at once, even without room.
+    `keyed`: the destination's ordering is KEY. Without KEY ordering no lane has to wait: parked lanes
+    from the time before a change of the ordering are read at once, even without room.
     """
     blocked = running.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):
@@ -80,7 +82,7 @@ def choose(
 
 
 def fitting(span: ReadRange, leg: Leg, queued: QueuedReplays, now: float) -> Fitting:
-    """Return the part of a span that has room in its lanes."""
+    """Return the part of `span` whose lanes have room."""
     kept: list[Delivery] = []
     parks: dict[str, str] = {}
     taken: dict[str, int] = {}
@@ -105,8 +107,8 @@ def fitting(span: ReadRange, leg: Leg, queued: QueuedReplays, now: float) -> Fit
 
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
-    """Return True if a leg still waits for the lane `blocked`: the lane has no room, and cannot become a
-    parked lane."""
+    """Return True if a leg still waits for the lane `blocked`: the lane has no room, and the leg cannot
+    park it."""
     if queued.lane_open(leg.destination, blocked, now):
         return False
     return len(leg.parked) >= PARKED or not queued.stuck(leg.destination, blocked, now)
@@ -121,7 +123,8 @@ def _until(
 
 
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return `span.lost` without the originals that later reads of the lanes in `parks` will find."""
+    """Return the part of `span.lost` that this step counts as skipped. The other originals are in lanes
+    that this step parks: the later read of a parked lane finds them again."""
     return {
         key: lane
         for key, lane in span.lost.items()
@@ -130,8 +133,8 @@ def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when
-    the store has moved the cursor. It stays False if the leg was at another step than the chunk's.
+    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when the
+    store has moved the cursor. It stays False if the store refused the chunk; see `Enqueued`.
     """
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
@@ -157,8 +160,8 @@ class ChunkEntry:
 
 
 def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
-    """Return a new delivery with the original's event, destination and lane. In the mode MISSING,
-    originals are not deliveries, so `replay_of` is None."""
+    """Return a new delivery with the original's event, destination and lane. In the mode MISSING, the
+    original is made from an event and is not in the store, so the new delivery's `replay_of` is None."""
     missing = job.mode is ReplayMode.MISSING
     return Delivery(
         identifier,

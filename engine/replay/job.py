@@ -26,9 +26,10 @@ WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 class ReplaySelection(Struct, frozen=True, kw_only=True):
     """The deliveries that a job selects. A field of None selects all.
 
-    `from_ms` (inclusive) and `to_ms` (exclusive) limit the deliveries' creation, in Unix time.
-    `event_types` are patterns, as in a routing rule. In a job that cancels or retries,
-    `statuses` are among WAITING. Only such a job can have a `customer` (an external id) and a `limit`.
+    `from_ms` (inclusive) and `to_ms` (exclusive) limit the time of the deliveries' creation, in Unix
+    time. `event_types` are patterns, as in a routing rule. In a job that cancels or retries, `statuses`
+    are among WAITING. Only a job that cancels or retries can have a `customer` (an external id) and a
+    `limit`.
     """
 
     destination: str | None = None
@@ -47,8 +48,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """A delivery that is itself a replay is selected only by its id. Otherwise each job would
-        also repeat the replays of earlier jobs.
+        """The origins of the deliveries that can be selected. A delivery that is itself a replay is
+        selected only by its id. Otherwise each job would also repeat the replays of earlier jobs.
         """
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
@@ -56,8 +57,11 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
-    """One version of a job. A job that replays selects deliveries that were settled at its creation. In
-    a job that cancels or retries, `enqueued` counts the deliveries that were cancelled or retried."""
+    """A job's state at one time.
+
+    A job that sends deliveries again selects only deliveries that were settled when the job was created.
+    In a job that cancels or retries, `enqueued` counts the deliveries that were cancelled or retried.
+    """
 
     id: str
     environment: int
@@ -101,8 +105,8 @@ class Leg(Struct, kw_only=True):
     """One destination's share of a job. `cursor`: the last id that was read. `counted`: the last id that
     was counted.
 
-    `parked` has the lanes that the leg skipped, each with an id. The lane's deliveries between that id
-    (exclusive) and `cursor` (inclusive) must be enqueued before its deliveries beyond `cursor`.
+    `parked` has an id for each lane that the leg skipped. The lane's deliveries between that id
+    (exclusive) and `cursor` (inclusive) must be enqueued before the lane's deliveries beyond `cursor`.
     """
 
     destination: str
@@ -113,7 +117,7 @@ class Leg(Struct, kw_only=True):
     skipped: int
     all_counted: bool
     exhausted: bool  # `cursor` is at the end
-    step: int = 0  # the number of moves; each write is guarded by it
+    step: int = 0  # the number of steps so far; a write fails if the store has another number
     parked: dict[str, str] = field(default_factory=dict)
     # In a job that cancels or retries: the deliveries with an open order.
     ordered: list[str] = field(default_factory=list)
@@ -124,7 +128,7 @@ class Leg(Struct, kw_only=True):
 
 
 def shifted(identifier: str, by: int) -> str:
-    """Return the id that is `by` places from another one."""
+    """Return an id whose value as a number is larger than `identifier` by `by`."""
     return str(UUID(int=UUID(identifier).int + by))
 
 
@@ -132,9 +136,11 @@ INDEXES = 64  # pattern indexes kept for concurrent jobs, up to 50 KB each
 
 
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
-    """Return the `types` that one of the patterns matches. The work yields after each slice.
+    """Return the event types among `types` that match at least one of the patterns. Other tasks run after
+    each slice of this work.
 
-    A query gets these types, not the patterns: with a hundred patterns, a query took half a minute.
+    The patterns are not part of the database's queries, because a query with a hundred patterns took half
+    a minute. The queries get these types instead.
     """
     return await worked_off(partial(_named, patterns, types))
 

@@ -1,8 +1,9 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The cursor moves along the events. The reader makes an original from each event that it finds. The
-original has the event's id, so that the job continues as in the other modes.
+The cursor moves along the events. The reader makes an original (a delivery to replay) from each event
+that it finds. The original has the event's id, so a cursor of event ids works like a cursor of delivery
+ids.
 """
 
 from collections import Counter

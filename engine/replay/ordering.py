@@ -1,4 +1,5 @@
-"""The orders of jobs that cancel or retry. The destination's actor gets them in chunks.
+"""The orders (commands to cancel or retry a delivery) of replay jobs. A destination's actor gets its
+orders in chunks.
 
 The store records a chunk before the actor gets it. After a crash the actor gets the chunk again, and
 skips the deliveries that have ended.
@@ -24,18 +25,19 @@ from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
 OPEN = 512  # the limit on the open orders of one leg; most of them wait for an attempt in flight
-# How long a job's step waits until the actors have carried out its new orders (cancel or retry). Most are
-# carried out in this time. A longer wait would delay other jobs.
+# How long a job's step waits for the actor to carry out the new orders. The actor carries out most orders
+# in this time. A longer wait would delay other jobs.
 SOON_S = 0.05
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
-# A delivery that still waits this long after a retry order counts as retried. The order made it due, so
-# it waits only for its lane or for a free slot.
+# A delivery that still waits this long after a retry order counts as retried. The order made the delivery
+# due, so the delivery waits only for its lane or for a free slot.
 GIVEN_S = 5.0
 _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
 
 class OrderGiver:
-    """The giver of all jobs' orders. Each job's state is in its `RunningJob`."""
+    """The part of the runner that gives the orders of all jobs to the actors. The state of each job is in
+    its `RunningJob`."""
 
     def __init__(
         self,
@@ -90,8 +92,8 @@ class OrderGiver:
         return not found.end and room > 0
 
     async def _ended(self, running: RunningJob, leg: Leg) -> tuple[list[str], int]:
-        """Return the leg's deliveries with an open order, and the number of orders that were carried out.
-        The leg's other orders had no effect."""
+        """Look at the leg's orders. Return the deliveries whose orders are still open, and the number of
+        orders that were carried out. Orders that are neither open nor carried out had no effect."""
         if not leg.ordered:
             return [], 0
         now = trio.current_time()
@@ -107,7 +109,9 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Give the actor the new orders, and repeat open ones: retries once, after the job was loaded;
+        """Give the actor the new orders, and repeat open orders, which a restarted actor has lost.
+
+        After the runner has loaded a job, it repeats the job's open orders once. It also repeats open
         cancellations every `AGAIN_S`.
         """
         now = trio.current_time()

@@ -1,6 +1,7 @@
 """The pace of replay jobs: their rates, their measured speed, and the end or rest of a job that failed.
 
-Nothing here awaits or reads a clock. Instants are seconds on any one clock.
+Nothing here awaits or reads a clock: callers pass the time. Times whose names end in `_ms` are Unix time
+in milliseconds. Other times are seconds on trio's clock.
 """
 
 import math
@@ -10,17 +11,20 @@ import structlog
 
 from engine.ports import StoreAwayError, StoreError, TooSlowError
 
-SPAN_S = 0.1  # a job enqueues this much of its rate at once, so a tick can be this late
+SPAN_S = 0.1  # a job enqueues the replays of this time at once, so a tick can be this late
 _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
-# After a long step, the jobs of its environment rest, if another environment has jobs. So no environment
-# gets more than a quarter of the runner's time. A usual step takes 5 ms, or 60 ms beside live events.
+# After a step of at least `LONG_STEP_S`, the environment's jobs rest for `STEP_REST` times the step's
+# duration, if another environment has jobs. So the long steps of one environment take at most a quarter
+# of the runner's time. A usual step takes 5 ms, or 60 ms while live events come in.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
-RETRY_S = 1.0  # after the database was away, for the job that noticed
-# A job fails after this many steps in a row that the database cancelled as too slow. The pause after each
-# of them is twice as long as the pause before, so that no job fails if the database is busy for half a
-# minute. The same pauses follow a step that broke for a fault of this service, which may not come again.
+RETRY_S = 1.0  # the rest of a job whose step found the database away
+# The database cancels a step that is too slow. After `SLOW_MOST` such steps in a row, the job fails. The
+# first rest between them is `SLOW_REST_S`, and each further rest is twice as long as the one before. So
+# no job fails if the database is busy for half a minute.
 SLOW_MOST = 5
+# An unexpected exception is a fault of this service, which may not come again. So the job fails only
+# after `BROKEN_MOST` failed steps in a row. The rests between them are the same.
 BROKEN_MOST = 3
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -55,8 +59,8 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """Ignore a stored instant that is further ahead than one step can set it: the clock was set
-    back after that step.
+    """Return `paced_until_ms`, or `now_ms` if `paced_until_ms` is further ahead than a step can set it.
+    In this case the clock was set back since the step.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
@@ -113,8 +117,9 @@ class Rests:
     def failed(self, job: str, error: Exception, now: float) -> str | None:
         """Log the exception of a job's step, and let the job rest. Return the reason if the job must end.
 
-        A job rests even if it must end, because the statement that ends it can fail as well. Then it
-        rests longer than the runner, so that the runner's next round is of the other jobs.
+        The job rests even if it must end, because the statement that ends it can fail as well. If that
+        statement fails, the runner pauses too. The job's rest is longer than the runner's pause, so that
+        the runner's next round serves the other jobs.
         """
         if not isinstance(error, StoreError):
             log.exception("replay.failed", job=job)
@@ -140,11 +145,11 @@ class Rests:
         self._failures.pop(job, None)
 
     def took(self, environment: int, seconds: float, now: float) -> None:
-        """Let an environment rest for a multiple of a long step's duration."""
+        """Let an environment rest after a step that took `seconds`."""
         self._environments[environment] = now + STEP_REST * seconds
 
     def keep(self, jobs: Container[str]) -> None:
-        """Forget all other jobs."""
+        """Forget the jobs that are not in `jobs`."""
         for each in [job for job in self._failures if job not in jobs]:
             del self._failures[each]
         for each in [job for job in self._jobs if job not in jobs]:

@@ -1,7 +1,8 @@
 """The stores that replay jobs need, as protocols. Every method can raise `StoreAwayError`.
 
 A write succeeds only in the state that it expects, and only while this process has the right to write.
-Otherwise, for example after a cancellation or a takeover, it changes nothing and returns False or None.
+Otherwise, for example after a cancellation or a takeover, the write changes nothing, and the method
+returns False or None.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,8 +51,9 @@ class ReadRange(Struct):
 
 
 class EventHeads(Struct):
-    """Consecutive events of an environment, in order of id and without their content. Events that cannot
-    be sent are left out. `through` and `end`: as in `ReadRange`.
+    """Consecutive events of an environment, in order of id. Their contents are not read. Events that
+    cannot be sent are left out. `through`: the last id that the read examined. `end`: no more events
+    follow.
     """
 
     events: list[Event]
@@ -60,8 +62,8 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """The replays that one step of a leg writes. They come after the leg's cursor, or all from one parked
-    lane."""
+    """The replays that one step of a leg writes. Their originals follow the leg's cursor, or are all in
+    one parked lane."""
 
     environment: int
     job: str
@@ -75,13 +77,15 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    # The lanes to park, each with the id after which a later read of only this lane begins.
+    # The lanes to park. The value of each lane is an id: later reads of this lane alone begin after the
+    # id.
     parks: dict[str, str] = field(default_factory=dict)
 
 
 class OrderRange(Struct):
-    """Consecutive waiting deliveries of a destination that the job selects. `through`: the cursor for the
-    next read, whose form only the store knows. `end`: no more deliveries wait."""
+    """Consecutive deliveries that wait at a destination and that the job selects. `through`: the cursor
+    for the next read. Only the store knows the form of this cursor. `end`: there are no more such
+    deliveries."""
 
     ids: list[str]
     through: str
@@ -89,8 +93,8 @@ class OrderRange(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """The state of a delivery that a job cancels or retries. `changed`: the delivery changed after the
-    job was made."""
+    """The state of a delivery that a job cancels or retries. `changed`: the delivery has changed since
+    the job was created."""
 
     id: str
     waits: bool
@@ -99,8 +103,12 @@ class OrderState(Struct, frozen=True):
 
 
 class OrderStep(Struct):
-    """A step of a leg in a job that cancels or retries. `ordered`: deliveries with an open order. `done`
-    counts the orders that were carried out since the step before, `skipped` those without effect."""
+    """A step of a leg in a job that cancels or retries.
+
+    - `ordered`: the deliveries whose orders are open after this step.
+    - `done`: how many orders were carried out since the previous step.
+    - `skipped`: how many orders ended without effect since the previous step.
+    """
 
     environment: int
     job: str
@@ -114,8 +122,9 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The ids that a chunk wrote. None if another chunk of its leg (the job's part for one destination)
-    was written since the leg was read."""
+    """The ids of the deliveries that were written for a chunk. None if the store refused the chunk: the
+    job no longer runs, or its leg has moved since the leg was read, or this process has lost the right to
+    write."""
 
     ids: list[str] | None
 
@@ -132,7 +141,7 @@ class ReplayActors(Protocol):
     """The actors of destinations."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
-        """Send an order to a destination's actor, which skips deliveries that have ended."""
+        """Send an order to a destination's actor. The actor skips deliveries that have ended."""
 
     def delivering(self, deliveries: Iterable[str], /) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -153,10 +162,12 @@ class Routes(Protocol):
     """The rules of a destination as they are now."""
 
     async def meant(self, destination: str, events: Sequence[Event], /) -> list[Event]:
-        """Return the events that match a rule of the destination, by type and customer."""
+        """Return the events whose type and customer match a rule of the destination. Filters are not
+        evaluated."""
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
-        """Return a delivery for each event that is routed to the destination, with the event's id."""
+        """Return a new delivery for each of the events that the rules and filters route to the
+        destination. The delivery has the id of its event."""
 
 
 class Reading(Protocol):
@@ -169,9 +180,11 @@ class Reading(Protocol):
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> ReadRange:
-        """Read at most `limit` originals and about `max_bytes` of payload, from the leg's cursor on and
-        without parked lanes. With `lane`, read this parked lane alone: from its id in `leg.parked` to the
-        leg's cursor."""
+        """Read at most `limit` originals and about `max_bytes` of payload.
+
+        Without `lane`, the read begins after the leg's cursor, and leaves out the parked lanes. With
+        `lane`, it reads only this parked lane, from the lane's id in `leg.parked` to the leg's cursor.
+        """
 
 
 class JobStore(Protocol):
@@ -212,15 +225,16 @@ class JobStore(Protocol):
         """Return a job's legs, those with most deliveries first."""
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return a dry run's event types with their numbers of deliveries, most first."""
+        """Return the event types of a dry run, each with its number of deliveries. The largest number is
+        first."""
 
 
 class ReplayStore(Reading, Protocol):
     """The jobs, for the runner that works on them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all unfinished jobs, oldest first. A job whose id is `known` comes without the delivery
-        ids of its selection, which can be many and never change."""
+        """Return all unfinished jobs, oldest first. The delivery ids of a job's selection can be many,
+        and never change, so they are left out if the job's id is in `known`."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""
@@ -239,16 +253,17 @@ class ReplayStore(Reading, Protocol):
         /,
     ) -> Leg | None:
         """Add `matched` to a leg's `total`, and move its `counted` to `through`. Return the leg. `types`:
-        the added deliveries by event type, which a dry run keeps."""
+        how many of the added deliveries have each event type; only a dry run stores these numbers."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events that are older than the job, with ids above `after` and below `until`."""
+        """Return a bounded number of events that are older than the job. Their ids are above `after`, and
+        below `until` if it is given."""
 
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return the given events that have no delivery to the destination, in order: at most `limit`
-        events and about `max_bytes`. Also return True if these are all."""
+        """Return those of `events` that have no delivery to the destination, in order: at most `limit`
+        events and about `max_bytes`. Also return False if a limit left out some of them, else True."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job: it becomes RUNNING, or COMPLETED if it is a dry run."""
@@ -256,25 +271,28 @@ class ReplayStore(Reading, Protocol):
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk's deliveries and move the cursor, in one transaction on the intake connection;
-        see `entries.QueueEntry`. Deliveries whose event is gone are skipped."""
+        """Write a chunk's deliveries, and move the cursor of the leg or of the parked lane, in one
+        transaction on the intake's connection. See `entries.QueueEntry`. Deliveries whose event is gone
+        are skipped."""
 
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor and park lanes, without writing deliveries."""
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderRange:
-        """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
-        on.
+        """Read at most `limit` deliveries that wait at the leg's destination and that the job selects,
+        from the leg's cursor on.
 
         PENDING deliveries are read before RETRYING ones, so that a delivery that fails between two reads
-        is found. A retry leaves out deliveries that were attempted since its job was created.
+        is found. For a job that retries, RETRYING deliveries are left out if they have changed since the
+        job was created.
         """
 
     async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
+        """Return the present states of these deliveries. If a delivery's row is gone, its `waits` is
+        False."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record a step, before any actor gets its orders."""
+        """Record a step. The actor gets the orders of the step only afterwards."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg whose destination was archived."""
@@ -283,7 +301,8 @@ class ReplayStore(Reading, Protocol):
         """Pause or resume a job."""
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job if its legs are exhausted and its replays settled; else return None."""
+        """End a job if all its legs have ended and all its replays are settled, and return it. Otherwise
+        return None."""
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
         """End a job that cannot continue."""

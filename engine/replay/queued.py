@@ -1,6 +1,6 @@
 """The counts and limits of queued replays (enqueued, not yet attempted), by destination and lane.
 
-Nothing here awaits or reads a clock. Instants are seconds on any one clock.
+Nothing here awaits or reads a clock: callers pass the time, in seconds on trio's clock.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from engine.replay.ports import ReplayActors, WaitingReplay
 WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
-# While so many replays wait at destinations with a recent attempt, each destination can have only
-# `LEAST`. The number is below `AHEAD`, because the intake waits while `AHEAD` deliveries wait.
+# If this many replays wait at destinations with a recent attempt, each destination can have only `LEAST`
+# replays. The limit is below `AHEAD`: if `AHEAD` deliveries waited, the intake would wait for them.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
-MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
-LEAST = 8  # replays that one destination can have, however many others have
+MOST = 10_000  # replays that wait at all destinations together: a fifth of `engine_deliveries`
+LEAST = 8  # replays that one destination can have, however many the other destinations have
 STUCK_S = 5.0  # a destination or a lane without an attempt for this long does not move
 STUCK = 2_048  # replays in stuck lanes that a destination can have beside its window
 COUNT_AGAIN_S = 0.1  # between two counts of stuck lanes and queues, which can be thousands
@@ -39,8 +39,8 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """The replays that wait in one lane. `items` has their numbers by id: the destination's replays are
-    numbered as they are enqueued."""
+    """The replays that wait in one lane. The replays of a destination are numbered in the order in which
+    they are enqueued. `items` maps a replay's id to this number."""
 
     items: dict[str, int]
     moved_at: float
@@ -52,13 +52,14 @@ class _Queue(Struct):
     moved_at: float
     lanes: dict[str, _Lane]
     enqueued: int = 0
-    reached: int = 0  # the highest place that was attempted
+    reached: int = 0  # the highest number of a replay that was attempted
     stuck: int = 0  # how many wait in lanes that are stuck, as of `stuck_at`
     stuck_at: float = -inf
 
 
 class QueuedReplays:
-    """Owner of the counts. A replay counts from just before it is written until its first attempt."""
+    """Owner of the counts of queued replays. A replay is counted from just before the store writes it
+    until its first outcome is durable."""
 
     def __init__(self) -> None:
         self._items: dict[str, _Item] = {}
@@ -131,7 +132,7 @@ class QueuedReplays:
             del self._queues[item.destination]
 
     def of_job(self, job: str) -> dict[str, list[str]]:
-        """Return the waiting replays of a job, by destination: at most `MOST` in all."""
+        """Return the ids of a job's waiting replays, by destination."""
         found: dict[str, list[str]] = {}
         for identifier, item in self._items.items():
             if item.job == job:
@@ -144,7 +145,8 @@ class QueuedReplays:
         return 0 if queue is None else queue.count
 
     def congested(self, now: float) -> bool:
-        """Return True if so many replays wait that each destination may have only `LEAST` of them."""
+        """Return True if so many replays wait in all that each destination can have only `LEAST`
+        replays."""
         if len(self._items) >= MOST or self._bytes >= CONGESTION_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:
@@ -153,12 +155,13 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more replays can be enqueued for a destination now. 0: too few places are free;
-        see `REFILL`."""
+        """Return how many more replays can be enqueued for a destination now. A number that is too small
+        for a transaction is returned as 0; see `REFILL`."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
-        """Like `room`, for a destination with lanes. Stuck lanes take no places from other lanes."""
+        """Like `room`, for a destination with lanes. Up to `STUCK` replays in stuck lanes are not
+        counted, so that other lanes have room."""
         queue = self._queues.get(destination)
         if queue is None:
             return _room(0, window, congested=congested)
@@ -170,7 +173,8 @@ class QueuedReplays:
             queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
-        # A destination without a recent attempt gets only a few replays: its receiver can be away.
+        # A destination without a recent attempt gets only a few replays, because its receiver can be
+        # down.
         return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:
@@ -180,7 +184,9 @@ class QueuedReplays:
         return 0 if found is None else len(found.items)
 
     def stuck(self, destination: str, lane: str, now: float) -> bool:
-        """Return True if a lane does not move: its head fails, or other lanes overtake it."""
+        """Return True if a lane does not move. Either its last attempt failed, or it has had no attempt
+        for `STUCK_S`. In the second case, other lanes have overtaken it, or no lane of the destination
+        moves."""
         queue = self._queues.get(destination)
         found = None if queue is None else queue.lanes.get(lane)
         return queue is not None and found is not None and _stuck(queue, found, now)
@@ -207,8 +213,9 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # A lane can be without attempts only because a slow receiver takes other lanes first. But if later
-    # replays of other lanes were attempted, this lane is stuck: it waits for the retry of its own head.
+    # A lane without a recent attempt is not always stuck: a slow receiver can still be busy with replays
+    # that were enqueued earlier. If replays of other lanes that were enqueued later have been attempted,
+    # this lane is stuck: it waits for the retry of its first delivery.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 

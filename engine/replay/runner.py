@@ -1,8 +1,8 @@
 """The runner of replay jobs: it does one step of each job in turn, so that no tenant waits for
 another.
 
-After a crash the runner continues at the cursors, which move in the transaction that writes the
-replays.
+The transaction that writes replays also moves their cursor. So after a crash the runner continues at the
+cursors.
 """
 
 from collections import Counter
@@ -38,13 +38,15 @@ from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: live events can wait some 3 ms for it
 CHUNK_BYTES = 512 * 1024  # of payload in one transaction
-# While events come in, chunks are small, with rests between: a live event seldom waits for a chunk.
+# While events come in, chunks are small, and the runner rests between them. So a live event seldom waits
+# for a chunk.
 LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
 LIVE_S = 1.0  # events count as coming in until this long after the last one
 LEGS_MOST = 20_000  # of an environment in memory, some 10 MB: beyond them a new job waits
-# If a round took this long and found nothing to do, there are very many jobs, and the runner rests.
+# If a round found nothing to do and still took this long, there are very many jobs. Then the runner
+# rests.
 LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
@@ -105,7 +107,8 @@ class ReplayRunner:
         """Run jobs until cancelled."""
         self.jobs.clear()
         self._queued = QueuedReplays()
-        # The next try begins with a look: without it, a round with nothing to do would end the outage.
+        # During an outage, `nudge` makes each try read the jobs from the store. Otherwise a round without
+        # a statement would succeed, and the outage would count as ended.
         outage = Outage("replays", longest_pause_s=RETRY_S, meanwhile=self.nudge)
         while True:
             await outage.outlast(self._rounds)
@@ -150,7 +153,8 @@ class ReplayRunner:
                 await self._alone(job, partial(self._renew, job, legs))
 
     async def _renew(self, job: ReplayJob, legs: Counter[int]) -> bool:
-        """Take up a job, or renew it. `legs`: how many each environment has; a job must have room."""
+        """Load a new job, or update a known one. `legs`: how many legs each environment has in memory. A
+        new job must wait while its environment has `LEGS_MOST` legs."""
         running = self.jobs.get(job.id)
         if running is not None:
             running.renew(job)
@@ -201,7 +205,8 @@ class ReplayRunner:
         return worked
 
     async def _alone(self, job: ReplayJob, work: Callable[[], Awaitable[bool]]) -> bool:
-        """Do a part of a job's work. If it fails, this job rests or is given up, and the others go on."""
+        """Do a part of one job's work. If it fails, this job rests or ends, and the other jobs
+        continue."""
         began, worked = trio.current_time(), False
         try:
             worked = await work()
@@ -359,9 +364,11 @@ class ReplayRunner:
     async def _enter(
         self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Return None if the store refused the chunk, because the leg was at another step."""
+        """Write a chunk through the entry queue. Return the written replays, or None if the store refused
+        the chunk; see `Enqueued`."""
         entry = ChunkEntry(self._store, chunk)
-        # Counted before the write: the first attempts can end before this task runs again.
+        # The replays are counted before the write, because the first of them can be attempted and settled
+        # before this task runs again.
         self._queued.add(replays, trio.current_time())
         entered: list[Delivery] = []
         began = trio.current_time()
