@@ -13,7 +13,8 @@ from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
-    """The module of a command and its line in `--help`, which imports no command.
+    """A command's module, and the command's line in `--help`. With these lines `--help` imports no module
+    of a command.
 
     `module` is empty for a group that has only generated commands.
     """
@@ -22,7 +23,7 @@ class Subcommand(NamedTuple):
     short_help: str
 
 
-# Commands for the server's machine, which use its data.
+# Commands that run on the server's machine.
 LOCAL = {
     "serve": Subcommand(".serve", "Run the service."),
     "demo": Subcommand(".demo", "Show a demonstration (needs a running server)."),
@@ -36,8 +37,8 @@ LOCAL = {
     "doctor": Subcommand(".doctor", "Find the problems of a setup."),
     "version": Subcommand(".version", "Show the versions of Angarium and its parts."),
 }
-# Commands over HTTP, with a key. A group that has only generated commands needs no entry: without one, it
-# comes last, with the summary of its first command.
+# Commands over HTTP, with a key. A group that has only generated commands needs no entry here. A group
+# without an entry comes last in the list, and is described with the summary of the group's first command.
 REMOTE = {
     "auth": Subcommand("", "Show the identity of a key."),
     "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),

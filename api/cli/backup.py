@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that `done` of `total` bytes are done. `total` 0 means unknown."""
+        """Show how many bytes of a step are done. If `total` is 0, the number of all bytes is unknown."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:

@@ -1,6 +1,6 @@
-"""Direct access to the database of the settings, for the CLI commands about workspaces and keys.
+"""The CLI commands' direct access to the database, without a server.
 
-If the embedded database does not run, it is started.
+If the embedded database is not running, the command starts it.
 """
 
 import time
@@ -26,7 +26,10 @@ MIGRATING_S = 30.0  # the wait for a starting server that applies migrations
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
-    """Yield the commands on keys. Raises StoreError, EmbeddedError, PlansFileError or Trouble."""
+    """Connect to the database, and yield the object that creates, rotates and revokes keys.
+
+    Raises StoreError, EmbeddedError, PlansFileError or Trouble.
+    """
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
@@ -40,7 +43,8 @@ async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[str]:
-    """Yield the database's URL. The database runs during the block."""
+    """Yield the database's URL. If the embedded database is not running, it is started, and stopped at
+    the end of the `with` block."""
     place: AbstractContextManager[str]
     if settings.database_url is not None:
         place = nullcontext(settings.database_url)
@@ -60,11 +64,12 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Wait until the database has this version's tables, at most `MIGRATING_S`.
+    """Wait until the database has this program's version, at most `MIGRATING_S`.
 
-    Raises Trouble for an older or a newer version. Also raises Trouble without tables: a server's first
-    start creates them, so the address is probably wrong. A command does not upgrade the database, because
-    a running older server does not know new tables.
+    Raises Trouble if the database then has an older version, or has a newer version. The command does not
+    upgrade the database: an older server that still runs would not know the new tables. Also raises
+    Trouble if the database has no tables. The first start of a server creates the tables, so no server
+    has used this database yet.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:

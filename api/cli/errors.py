@@ -29,7 +29,7 @@ class Trouble(click.ClickException):
     exit_code = FAILED
 
     def format_message(self) -> str:
-        """Return the message, safe for a terminal: it can have text from other parties."""
+        """Return the message with its unprintable characters escaped: it can quote untrusted text."""
         return printable_lines(self.message)
 
 
@@ -58,7 +58,8 @@ class NotAllowedTrouble(Trouble):
 
 
 def explain(error: BaseException) -> NoReturn:
-    """Raise the command's error for an exception. An unexpected exception is raised unchanged."""
+    """Raise the error with which the command ends because of an exception. An unexpected exception is
+    raised unchanged."""
     cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
@@ -125,7 +126,7 @@ def settings_trouble(error: Any) -> str:
 
 
 def _is(error: BaseException, name: str) -> bool:
-    """`name` is the full name of a class."""
+    """Return True if the error's class, or a base class of it, has this full name."""
     return any(_name(kind) == name for kind in type(error).__mro__)
 
 
@@ -135,8 +136,9 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """If all tasks failed because of the database, return one of their errors: if possible not a
-    StoreAwayError, because the others name the cause."""
+    """Return the error inside a group of one error. From a group of several StoreErrors, return one
+    error. Prefer any other class to StoreAwayError, because a StoreAwayError does not name the cause.
+    Return any other group unchanged."""
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
         return error
@@ -152,6 +154,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """At its exit the interpreter would write the buffered output, and report the closed pipe."""
+    """Redirect standard output to /dev/null. Otherwise Python writes its buffered output when it exits,
+    and reports that the pipe is closed."""
     with suppress(OSError, ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -48,8 +48,8 @@ _CODES: dict[type[Exception], int] = {  # the first match counts
 
 
 def known_failure(error: Exception) -> tuple[BaseException, int] | None:
-    """Return the error with the operator's message, and the exit code. None for a bug, which needs its
-    traceback."""
+    """If the failure is a known one, return the error whose message is for the operator, and the exit
+    code. Return None for a bug: its traceback is needed."""
     cause = _cause(error)
     for kind, code in _CODES.items():
         if isinstance(cause, kind):
@@ -58,7 +58,8 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the cause of a GivenUpError if it is a known failure, otherwise the error."""
+    """Return the error inside groups of one error. If it is a GivenUpError that a StoreError or a
+    ListenError caused, return the StoreError or ListenError instead."""
     error = sole_error(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__

@@ -77,7 +77,8 @@ def create(
     output: str | None,
     **flags: Any,
 ) -> None:
-    """Create a key and print its secret, which cannot be shown again. `rotate` makes a new secret."""
+    """Create a key and print its secret. The secret cannot be shown again. If you lose the secret, make
+    a new one with `rotate`."""
     if environment is None and not mcp:
         raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")
     form = secret_form(output)
@@ -140,7 +141,7 @@ async def _list(settings: Settings, workspace: str | None) -> list[tuple[str, Ke
 @secret_output_option
 @settings_flags(*DATABASE)
 def rotate(key_id: UUID, output: str | None, **flags: Any) -> None:
-    """Give a key a new secret. The present one stays valid for 24 hours."""
+    """Give a key a new secret. The former secret stays valid for 24 hours."""
     form = secret_form(output)
     show_new(trio.run(_rotate, settings_from(flags), str(key_id)), form)
 
@@ -165,8 +166,8 @@ async def _revoke(settings: Settings, key_id: str) -> None:
 
 
 def secret_form(output: str | None) -> str:
-    """Raises SettingsTrouble without a format if standard output is not a terminal: a log must not have
-    keys."""
+    """Return the format in which to print a key. Raises SettingsTrouble if the user gave no format and
+    standard output is not a terminal: standard output can be a log, and a log must not contain keys."""
     if output is None and not sys.stdout.isatty():
         raise SettingsTrouble(
             "standard output is not a terminal, and a log must not have keys."

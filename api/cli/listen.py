@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 ABOUT = "made by `angarium listen`, which archives it when it ends"
-# In seconds, short for a user who watches.
+# Delays before retries, in seconds. They are short, because a user is watching.
 RETRIES = [1, 5, 30]
 
 
@@ -39,7 +39,10 @@ class Borrowed(NamedTuple):
 
 
 def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str]) -> Borrowed:
-    """Create a destination and a rule. If it raises AngariumError, no destination remains."""
+    """Create a destination and a rule. If the rule cannot be created, archive the destination.
+
+    Raises AngariumError.
+    """
     from angarium import AngariumError
 
     with open_client() as client:
@@ -56,14 +59,14 @@ def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str
 
 
 def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
-    """Archive the destination, which deletes its rule. Raises AngariumError."""
+    """Archive the destination. The server then deletes the destination's rule. Raises AngariumError."""
     with open_client() as client:
         client.destinations.archive(borrowed.id)
 
 
 SHOWN_BODY = 2_000  # characters, about one screen
 FAILURE = 500
-# They come from Ctrl-C, a process manager, and a closed terminal.
+# Ctrl-C, a process manager and a closed terminal send these signals.
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -108,7 +111,8 @@ class LocalListener:
         return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
-        """Return the verdict on the signature, and True if the request is accepted."""
+        """Return a text about the signature, and True if the request can be accepted. Without a secret,
+        every request is accepted."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():
             secrets += self.secret_file.read_text().split()

@@ -64,9 +64,10 @@ def rotate(output: str, **flags: Any) -> None:
     """Create a new key, distribute it to every running server, and encrypt all secrets with it.
 
     Deliveries continue. After an interruption, run the command again: it continues where it stopped.
-    The former key can still decrypt. Remove it with `drop` when `status` allows that. If the keys are in
-    ANGARIUM_MASTER_KEY, this command creates none: add a new key after the old one, and restart the
-    server. Then put it first, restart again, and run this command.
+    The former key can still decrypt. Remove the former key with `drop` when `status` allows that. If the
+    keys are in ANGARIUM_MASTER_KEY, this command creates no key. In that case, add a new key after the
+    old key in the variable, and restart the server. Then move the new key before the old key, restart the
+    server again, and run this command.
     """
     text = output != "json"
 
@@ -95,8 +96,9 @@ def rotate(output: str, **flags: Any) -> None:
 def drop(key_id: str, **flags: Any) -> None:
     """Remove the former key ID from the key file, if nothing needs the key any more.
 
-    Backups from before the rotation still need the key: keep a copy while you keep them. With keys
-    in ANGARIUM_MASTER_KEY, the command only reports whether you can remove the key there.
+    Backups from before the rotation still need the key: keep a copy of the key as long as you keep such
+    backups. If the keys are in ANGARIUM_MASTER_KEY, the command removes nothing. It reports whether you
+    can remove the key from the variable.
     """
     try:
         key = bytes.fromhex(key_id)
@@ -119,7 +121,7 @@ def drop(key_id: str, **flags: Any) -> None:
 @output_option
 @settings_flags(*SETTINGS)
 def status(output: str, **flags: Any) -> None:
-    """Show the keys, the number of secrets that each has encrypted, and which keys can be dropped."""
+    """Show each key, the number of secrets encrypted with it, and whether the key can be dropped."""
 
     async def work(settings: Settings) -> list[dict[str, Any]]:
         async with _open(settings) as work:

@@ -46,7 +46,8 @@ def _flag(name: str) -> Callable[[Command], Command]:
 
 
 def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    """Refuse a secret: every account of the machine can read arguments, and shells store them."""
+    """Refuse the flag of a secret. Every user of the computer can read the arguments of a program, and
+    shells store arguments in their history."""
     if value is not None:
         raise SettingsTrouble(
             "--master-key is not accepted any more: every user can see it in the list of "
@@ -90,7 +91,8 @@ def _has_password(url: str) -> bool:
         return "password" in url or "@" in url
 
 
-# For each setting that can contain a secret: a text for the help, and the check of the flag.
+# For each setting that can contain a secret: a text for the help of its flag, and the function that
+# refuses a secret given by the flag.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-# C1 controls, DEL, line separators, marks of direction, and surrogates. `json` escapes C0 controls.
+# The characters that `json_text` escapes: DEL, C1 controls, line separators, marks of the direction of
+# writing, and surrogates. C0 controls are missing here, because Python's `json` escapes them.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -28,12 +29,13 @@ def printable_lines(text: str) -> str:
 
 
 def say(text: str, *, err: bool = False, mark: str = "") -> None:
-    """Print lines. `mark` is trusted text before them."""
+    """Print lines with their unprintable characters escaped. `mark` is printed first, unescaped."""
     click.echo(mark + printable_lines(text), err=err)
 
 
 def say_whole(text: str) -> None:
-    """Print an untrusted document, with its bytes unchanged unless on a terminal."""
+    """Print an untrusted document. On a terminal its unprintable characters are escaped. Elsewhere the
+    document is printed unchanged."""
     if sys.stdout.isatty():
         text = printable_lines(text.replace("\t", "    "))
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

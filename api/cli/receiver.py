@@ -7,8 +7,8 @@ from http import HTTPStatus
 import httptools
 import trio
 
-# The largest accepted body, far above any webhook's: a payload has at most 256 KiB, and the body that a
-# script makes 1 MiB.
+# The largest accepted body. Webhooks are much smaller: a payload has at most 256 KiB, and a script makes
+# a body of at most 1 MiB.
 MAX_BODY = 32 * 1024 * 1024
 READ_BYTES = 65_536
 
@@ -36,7 +36,7 @@ Respond = Callable[[ReceivedRequest], Awaitable[ReceiverReply]]
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Open a receiver's sockets; port 0 takes a free port. Raises OSError."""
+    """Open a receiver's sockets. With port 0 the system chooses a free port. Raises OSError."""
     return await trio.open_tcp_listeners(port, host=host)
 
 

@@ -42,8 +42,8 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # A common option is left out only if all its properties are equal: a local command can have a
-    # different `--output`.
+    # The page describes the common options once. Here an option is left out if all its properties equal
+    # those of a common option. Its name is not enough: a local command can have a different `--output`.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter

@@ -25,8 +25,8 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` finds the problems of a setup.
 """
 
-# Variables with the prefix ANGARIUM_ (left out here) that are no settings of the server: those of the
-# commands over HTTP, of shell completion, of `make` and of tests.
+# Names of variables, without their prefix ANGARIUM_. The commands over HTTP, shell completion, `make` and
+# tests use these variables. They are not settings of the server.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix
@@ -48,7 +48,7 @@ def command(**flags: Any) -> None:
 
 
 def warn_of_unknown(environment: Mapping[str, str]) -> None:
-    """Log each variable that has the prefix of settings but is not a setting."""
+    """Log a warning for each variable that has the prefix of settings but is unknown."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(environment):
         own = name.removeprefix(PREFIX)

@@ -27,7 +27,7 @@ class DemoTally:
     _arrived: set[int] = field(default_factory=set)
 
     def sent(self, number: int, now: float | None) -> None:
-        """Note the sending of an event. `now` None: its latency is not measured."""
+        """Note that an event was sent at `now`. If `now` is None, the event's latency is not measured."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:
@@ -51,7 +51,8 @@ class DemoTally:
         return self.expected - len(self._arrived)
 
     def latency_ms(self, share: float) -> float | None:
-        """Return a percentile of the time from sending to arrival, None before anything arrived."""
+        """Return a percentile of the time from sending to arrival. Return None if no latency was measured
+        yet."""
         if not self.latencies_s:
             return None
         ordered = sorted(self.latencies_s)
@@ -85,7 +86,7 @@ class Screen:
         self._console = console or Console(highlight=False)
 
     def say(self, text: str = "") -> None:
-        """Print a line, in which `[bold]` and similar marks are rich's."""
+        """Print a line. `rich` interprets marks such as `[bold]` in the text."""
         self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager

@@ -19,7 +19,8 @@ BATCH = 100
 QUIET_S = 30.0  # the demo stops waiting after this time without a webhook
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
-# In seconds. The first entries cover the outage; the others are a reserve for a busy machine.
+# Delays before retries, in seconds. The first delays cover the outage. The later delays are needed only
+# if the computer is very busy.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 REFUSED = (
     "the server refuses receivers on this machine, as it should in production.\n"
@@ -29,7 +30,7 @@ REFUSED = (
 
 @dataclass(slots=True)
 class Inbox:
-    """The demo's receiver, which fails on purpose until `healthy_at`."""
+    """The demo's receiver. From its first webhook on, it fails on purpose for `outage_s` seconds."""
 
     tally: DemoTally
     secrets: list[str] = field(default_factory=list)
@@ -61,7 +62,8 @@ class Inbox:
 
 @dataclass(slots=True)
 class Story:
-    """The demo, which removes its objects and collects failed checks."""
+    """The demo. `problems` collects the failed checks. `clean_up` removes the destinations and rules that
+    the demo has created."""
 
     client: AsyncClient
     screen: Screen
@@ -72,7 +74,8 @@ class Story:
     problems: list[str] = field(default_factory=list)
 
     async def play(self) -> None:
-        """Raises AngariumError or Trouble if the server prevents the demo."""
+        """Run both parts. Raises AngariumError if a request fails, and Trouble if the server cannot send
+        to this computer."""
         await self.steady_receiver()
         await self.failing_receiver()
 
@@ -119,7 +122,8 @@ class Story:
         )
 
     async def check_reachable(self, destination: Destination) -> None:
-        """Raises Trouble with the remedy if the service cannot, or must not, reach this machine."""
+        """Have the server send a test webhook. Raises Trouble with the remedy if the webhook fails, or if
+        the server's settings forbid this computer's address."""
         result = await self.client.destinations.test(destination["id"])
         if result["success"]:
             return
@@ -149,12 +153,13 @@ class Story:
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )
-            # The client sends a batch again if its answer was lost. Its accepted events are then
-            # duplicates.
+            # If the answer to a batch is lost, the client sends the batch again. The server then counts
+            # the events that it has already accepted as duplicates.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
-        """Wait up to 10 s until `expected` deliveries are recorded. Return their number."""
+        """Wait until the server shows `expected` deliveries as DELIVERED, at most 10 s. Return how many
+        it shows."""
         deadline = time.monotonic() + 10
         while True:
             count = 0
@@ -242,7 +247,7 @@ class Story:
         self.rules.append(rule["id"])
 
     async def wait_complete(self, inbox: Inbox) -> None:
-        """Wait until everything has arrived, or no webhook arrives for `QUIET_S`."""
+        """Wait until every event has arrived. Give up when no webhook has come for `QUIET_S`."""
         while not inbox.tally.complete:
             inbox.moved = trio.Event()
             with trio.move_on_after(QUIET_S) as quiet:

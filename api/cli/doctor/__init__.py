@@ -23,7 +23,8 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
-# A server that a service unit started does not have the variables of this shell.
+# The command cannot see the variables of a running server. A server that a service unit started does not
+# have the variables of this shell.
 VALID = "valid: the flags and environment of this command. A running server can have others"
 
 HELP = """Find the problems of a setup, and what to do about them. The command changes nothing.
@@ -65,7 +66,7 @@ def command(output: str, **flags: Any) -> None:
 
 
 def examine(flags: dict[str, Any]) -> list[Finding]:
-    """Run all checks; without valid settings, only those of the machine."""
+    """Run all checks. If the settings are invalid, run only the checks that need no settings."""
     general = [
         machine.check_variables(os.environ),
         machine.check_descriptors(),

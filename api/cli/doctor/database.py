@@ -22,7 +22,7 @@ CLOCK_DRIFT_S = 5.0
 
 
 async def check_database(settings: Settings) -> list[Finding]:
-    """Check the database, without starting an embedded database that does not run."""
+    """Check the database. If the embedded database is not running, do not start it."""
     if settings.database_url is None:
         try:
             url = await trio.to_thread.run_sync(running_url, settings.data_dir)

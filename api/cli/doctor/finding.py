@@ -28,10 +28,10 @@ def ok(subject: str, message: str) -> Finding:
 
 
 def warning(subject: str, message: str, remedy: str) -> Finding:
-    """Return a finding that does not prevent a server from working."""
+    """Return a finding about a problem with which a server can still work."""
     return Finding(Level.WARNING, subject, message, remedy)
 
 
 def failure(subject: str, message: str, remedy: str) -> Finding:
-    """Return a finding that prevents a server from working."""
+    """Return a finding about a problem with which a server cannot work."""
     return Finding(Level.FAILURE, subject, message, remedy)

@@ -1,4 +1,4 @@
-"""The checks of the machine. A check leaves no files."""
+"""The checks of this computer and of the settings. A check leaves no files."""
 
 import errno
 import os
@@ -36,8 +36,8 @@ BUILT_AT = 1_790_000_000  # September 2026: a correct clock shows a later time
 LIVEZ_S = 2.0
 BACKUP_OLD_DAYS = 7  # a daily backup job has failed for a week
 
-# Variables with our prefix that are neither settings nor options of the commands that call a server over
-# HTTP.
+# Variables with our prefix that tests and development tools read. No setting of the server and no option
+# of a command uses them.
 OTHER_VARIABLES = frozenset(
     {
         PREFIX + "SCREENSHOTS",  # the folder for screenshots of the browser tests
@@ -112,7 +112,8 @@ def _is_angarium(url: str) -> bool:
 def check_data_dir(settings: Settings) -> list[Finding]:
     """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
-    # `Path.exists` would raise an error below a folder that this account cannot read.
+    # If this account cannot enter the parent folder, `Path.exists` raises an error, and `os.path.exists`
+    # returns False.
     if os.path.exists(folder) and not folder.is_dir():
         return [failure("data folder", f"{folder} is not a folder", f"set {PREFIX}DATA_DIR")]
     place = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
@@ -139,7 +140,8 @@ def check_data_dir(settings: Settings) -> list[Finding]:
 
 
 def check_backup(settings: Settings, now: float | None = None) -> Finding:
-    """Find the last backup of the embedded database by `angarium backup`."""
+    """Check that `angarium backup` has made a backup of the embedded database in the last
+    `BACKUP_OLD_DAYS` days."""
     if settings.database_url is not None:
         return ok(
             "backup", "the database is a PostgreSQL of your own: back it up with its own tools"
@@ -179,7 +181,8 @@ def check_descriptors() -> Finding:
 
 
 def check_clock(now: float | None = None) -> Finding:
-    """Check the clock: signatures have its time, and receivers allow 5 minutes."""
+    """Check that the clock does not show a time before `BUILT_AT`. Every signature contains the time, and
+    receivers refuse a time that is wrong by more than 5 minutes."""
     now = time.time() if now is None else now
     if now < BUILT_AT:
         return failure(
@@ -200,7 +203,10 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Start a process for scripts, whose exit code reports its confinement."""
+    """Check that scripts can run, and that their processes are confined.
+
+    The check starts such a process. The exit code of the process reports how far it is confined.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
             [sys.executable, "-I", "-S", "-B", worker.__file__],
@@ -243,7 +249,8 @@ def check_plans(settings: Settings) -> Finding:
 
 
 def check_templates(settings: Settings) -> Finding:
-    """Check the templates, and that those of ANGARIUM_TEMPLATE_HOSTS exist."""
+    """Check that the templates can be read, and that every template named in ANGARIUM_TEMPLATE_HOSTS
+    exists."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:

@@ -17,7 +17,8 @@ from storage.encryption.secretbox import SecretBoxError, parse_keys
 EXPIRY_NEAR = timedelta(days=14)
 WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is probably a mistake
 WIDE_IPV6 = 32
-# The metadata services of clouds, which give credentials to any program on the machine.
+# The addresses of the metadata services of clouds. Such a service gives credentials to every program on
+# the virtual machine.
 METADATA = (
     ip_network("169.254.169.254/32"),
     ip_network("168.63.129.16/32"),

@@ -44,7 +44,7 @@ class BatchTally:
 def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
-    """Send all lines. Raises Exit(1) if a line was rejected, and AngariumError."""
+    """Send all lines. If a line was rejected, raises Exit(1) at the end. Raises AngariumError at once."""
     tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):
@@ -97,7 +97,8 @@ def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     try:
         answer = client.events.send_batch([line.raw for line in chunk])
     except InvalidRequestError as error:
-        # The server refuses a batch if it has no valid event, or cannot be parsed.
+        # The server refuses the whole batch if the batch has no valid event, or if the server cannot
+        # parse the batch. Every line of the batch is then rejected.
         for line in chunk:
             path = f"events[{line.number - chunk[0].number}]"
             own = [d.message for d in error.details if d.path.startswith(path)]

@@ -1,4 +1,7 @@
-"""The flags for a template's configuration: each gives a value, or the file or variable that has it."""
+"""The flags that set the fields of a template's configuration.
+
+A flag gives the value itself, a file with the value, or an environment variable with the value.
+"""
 
 import os
 import sys
@@ -43,8 +46,8 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return all values as texts, by field. Raises SettingsTrouble if a file or variable cannot be
-    read."""
+    """Return for each field the texts given for it. Raises SettingsTrouble if a file cannot be read, or
+    if an environment variable is missing."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)
@@ -58,7 +61,8 @@ def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def typed(values: Mapping[str, list[str]], template: "DestinationTemplate") -> dict[str, Any]:
-    """Return values with the types of the template's schema. Raises click.UsageError."""
+    """Return the values, converted from texts to the types in the template's schema. Raises
+    click.UsageError for an unknown field or an unsuitable text."""
     fields = template["configSchema"]["properties"]
     unknown = [name for name in values if name not in fields]
     if unknown:

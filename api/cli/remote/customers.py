@@ -47,8 +47,9 @@ def command() -> None:
 )
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:
-    """Set name, quotas and permissions. Values that are not given get the defaults of plan and
-    workspace."""
+    """Set an end-customer's name, quotas and permissions. A quota that is not given becomes the quota of
+    the plan. A permission that is not given becomes the workspace's default. A name that is not given is
+    removed."""
     with session.client() as client:
         session.output.one(
             client.customers.put(

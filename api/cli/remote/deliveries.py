@@ -34,10 +34,10 @@ def command() -> None:
 )  # fmt: skip
 @over_http
 def tail(session: Session, destination_id: str | None, lines: int, interval: float) -> None:
-    """Show the last deliveries, then each new one and each change, until Ctrl-C.
+    """Show the last deliveries, then each new delivery and each changed delivery, until Ctrl-C.
 
-    If the server does not respond, the command waits for it. With --output json or jsonl: one line for
-    each change.
+    If the server does not respond, the command waits for the server. With --output json or jsonl, the
+    command prints one line of JSON for each new or changed delivery.
     """
     from api.cli.remote.tail import follow
 
@@ -74,7 +74,8 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry_all(session: Session, **given: Any) -> None:
-    """Retry all waiting deliveries of a destination that match the filters, as a job. Asks first."""
+    """Retry all waiting deliveries of a destination. Filters restrict the deliveries. The command asks
+    first, and the server then retries the deliveries as a job."""
     _all(session, "retry", **given)
 
 
@@ -82,7 +83,8 @@ def retry_all(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def cancel_all(session: Session, **given: Any) -> None:
-    """Cancel all waiting deliveries of a destination that match the filters, as a job. Asks first."""
+    """Cancel all waiting deliveries of a destination. Filters restrict the deliveries. The command asks
+    first, and the server then cancels the deliveries as a job."""
     _all(session, "cancel", **given)
 
 

@@ -84,8 +84,9 @@ def list_(
 ) -> None:
     """List destinations.
 
-    A table shows state, backlog, attempts per second and concurrency, failing destinations first. JSON
-    is the API's list, newest first; with --watch, it is the rows of the table.
+    A table shows state, backlog, attempts per second and concurrency, failing destinations first. The
+    JSON output is the API's list, newest destinations first. With --watch, the JSON output has the rows
+    of the table instead.
     """
     output = session.output
     if watch and (cursor is not None or ARCHIVED in statuses):
@@ -178,7 +179,7 @@ def update(
     removed_config: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Change the given fields; the change applies to attempts that begin later."""
+    """Change the given fields. Attempts that have already begun do not see the change."""
     change: Any = destination_body(given)
     values = given_config(given)
     if rotate_secret:
@@ -237,7 +238,8 @@ def test(
 )  # fmt: skip
 @over_http
 def analytics(session: Session, destination_id: str, period: Any, granularity: Any) -> None:
-    """Show attempts, deliveries and latencies over time. A table has only rows with attempts."""
+    """Show attempts, deliveries and latencies over time. A table leaves out the minutes, hours or days
+    without an attempt and without a dead letter."""
     with session.client() as client:
         found = client.destinations.analytics(
             destination_id, period=period, granularity=granularity

@@ -66,10 +66,10 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry(session: Session, **given: Any) -> None:
-    """Retry these deliveries, or all that pass the filters, with a new schedule.
+    """Retry the given dead letters, or all dead letters that pass the filters, with a new schedule.
 
-    The command prints their number and asks first. Without --to, it also retries dead letters that come
-    meanwhile.
+    The command prints the number of dead letters and asks first. If filters are given without --to, the
+    command also retries deliveries that become dead letters while it runs.
     """
     _all(session, "retry", "retried", **given)
 
@@ -78,7 +78,8 @@ def retry(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def discard(session: Session, **given: Any) -> None:
-    """Discard these deliveries, or all that pass the filters. Their records stay."""
+    """Discard the given dead letters, or all dead letters that pass the filters. The records of the
+    deliveries stay."""
     _all(session, "discard", "discarded", **given)
 
 

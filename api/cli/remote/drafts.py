@@ -146,7 +146,8 @@ def put(body: dict[str, Any], **fields: Any) -> None:
 
 
 def keep_secret(made: Any, file: Path | None) -> Any:
-    """Write the secret to the file, if one is given, and return the answer to print."""
+    """If a file is given, write the secret to it, and return the answer without the secret. Otherwise
+    return the answer unchanged."""
     if file is None or not made.get("secret"):
         return made
     file.touch(PRIVATE)

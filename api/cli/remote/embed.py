@@ -21,6 +21,7 @@ def command() -> None:
 )
 @over_http
 def session(session: Session, customer: str, ttl: int | None) -> None:
-    """Create a token for an end-customer's browser, which sees only the customer's destinations."""
+    """Create a token for an end-customer's browser. The token gives access only to this customer's
+    destinations."""
     with session.client() as client:
         session.output.one(client.embed_sessions.create(customer, ttl_seconds=ttl))

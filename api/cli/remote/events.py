@@ -57,8 +57,8 @@ def send(
 ) -> None:
     """Send one event of EVENT_TYPE, or with --batch many.
 
-    The event is durable if the exit code is 0. With --batch the exit code is 1 if any event was
-    rejected: standard error has the lines of rejected events, and the others are accepted.
+    The event is durable if the exit code is 0. With --batch, the exit code is 1 if an event was rejected.
+    The command then names the rejected lines on standard error. All other events are accepted.
     """
     if batch is not None:
         if event_type is not None or data is not None:

@@ -13,7 +13,7 @@ from api.cli.remote.parameters import JSON
 from api.cli.remote.plain import PlainGroup
 from api.cli.remote.session import Session, over_http
 
-# Types of compressed files, for which `mimetypes` returns the type of the content.
+# The media type of each compression. `mimetypes` names the compression, but has no media type for it.
 _COMPRESSED = {
     "gzip": "application/gzip",
     "bzip2": "application/x-bzip2",
@@ -47,7 +47,7 @@ def command() -> None:
 def upload(session: Session, source: str, **said: Any) -> None:
     """Upload a file of at most 25 MiB, or have the service fetch it from a URL.
 
-    File and event are durable if the exit code is 0.
+    The file and its event are durable if the exit code is 0.
     """
     with session.client() as client:
         if source.startswith(("http://", "https://")):
@@ -60,8 +60,9 @@ def upload(session: Session, source: str, **said: Any) -> None:
 
 
 def guessed(name: str) -> str | None:
-    """Return the media type. That of `a.tar.gz` is gzip's, not that of `a.tar`."""
-    import mimetypes  # it reads the machine's tables
+    """Return the media type for a file name. A compressed file, such as `a.tar.gz`, has the type of its
+    compression (gzip)."""
+    import mimetypes  # slow: its first use reads the system's tables of media types
 
     # Without `./`, `guess_type` takes a name that begins with `data:` for a URL.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")

@@ -18,7 +18,7 @@ Fetch = Callable[[int, str | None], Any]
 
 
 class Output:
-    """The output, by default a table on a terminal, and lines of JSON elsewhere."""
+    """The printer of answers. The default form is a table on a terminal, and lines of JSON elsewhere."""
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
@@ -50,8 +50,8 @@ class Output:
     def whole(
         self, items: Sequence[Any], columns: Sequence[TableColumn], *, in_place: bool = False
     ) -> None:
-        """Print all objects together. `in_place`: replace the terminal's content, and print no more lines
-        than the terminal has."""
+        """Print all objects together. With `in_place`, erase the terminal first, and leave out the lines
+        that do not fit into the terminal."""
         if self.form != "table":
             self.rows(items, columns)
             return
@@ -70,8 +70,9 @@ class Output:
         limit: int | None,
         cursor: str | None,
     ) -> None:
-        """Print a list, page by page. `limit` None: all items. `fetch` takes a limit and a cursor and
-        returns a page. With `json` the output is one page like the API's, with `nextCursor`.
+        """Print a list, page by page. If `limit` is None, print all items. `fetch` takes a limit and a
+        cursor and returns a page. In the form `json`, all items are printed as one page like the API's,
+        with `nextCursor`.
         """
         table, kept, shown = Table(columns), [], 0
         while True:

@@ -34,8 +34,8 @@ COLUMNS = (
 
 @dataclass
 class Overview:
-    """The reader of destinations. A rate is the average since the previous read, or since the beginning
-    of the hour at the first read."""
+    """The reader of destinations. A destination's rate is its average since the previous read. If the
+    previous read did not include the destination, the rate is its average in the present clock hour."""
 
     client: "Client"
     sort: Sort = "trouble"

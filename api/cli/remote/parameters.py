@@ -82,7 +82,8 @@ class PairType(_Kind):
 
 
 class RawJsonType(_Kind):
-    """A JSON object as text, as `@FILE`, or `-` for standard input, in its unchanged bytes."""
+    """A JSON object, given as text, as `@FILE`, or as `-` for standard input. The result is the object's
+    unchanged bytes."""
 
     name = "json"
 
@@ -127,7 +128,8 @@ JSON_HELP = "JSON, @FILE, or - for standard input"
 
 
 def paged(command: Command) -> Command:
-    """Add a list's options: the command receives `limit` (None: all) and `cursor`."""
+    """Add the options `--limit`, `--all` and `--cursor` to a command that prints a list. The command
+    receives `cursor` and `limit`. With `--all`, `limit` is None."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:

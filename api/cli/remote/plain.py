@@ -13,8 +13,8 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag for a filter. `words` are the allowed values; empty allows any. `repeated`: an item passes
-    if it has any of the values."""
+    """A flag that filters a list. `words` are the allowed values. If `words` is empty, every value is
+    allowed. A `repeated` flag can be given several times: an item passes if it has one of the values."""
 
     flags: str
     argument: str
@@ -25,8 +25,9 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments`: for each, its names in the client's method and in the help. `spans`:
-    the list has filters by time. `confirm`: the question before the command acts."""
+    """A plain command. `arguments` has for each argument its name in the client's method, and its name in
+    the help. With `spans` the command has `--from` and `--to`. `confirm` is the question that the command
+    asks before it acts."""
 
     name: str
     method: str
@@ -40,7 +41,8 @@ class Plain(NamedTuple):
 
 
 class PlainGroup(CommandGroup):
-    """A group with its plain commands. A handwritten command replaces the plain one of its name."""
+    """A group that begins with its generated plain commands. A handwritten command replaces the plain
+    command of the same name."""
 
     def __init__(self, name: str, **given: Any) -> None:
         super().__init__(name, **given)

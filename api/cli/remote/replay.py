@@ -134,7 +134,8 @@ def start(
     wait: bool,
     **chosen: Any,
 ) -> None:
-    """Replay these deliveries, or those of a destination, of an account, or since an instant."""
+    """Replay the given deliveries, or the deliveries of a destination, of an account, or since an
+    instant."""
     with session.client() as client:
         job = client.replay_jobs.create(
             delivery_ids=ids or None,
@@ -156,7 +157,7 @@ def start(
 @click.option("--no-limit", is_flag=True, help="Remove the limit.")
 @over_http
 def rate(session: Session, job_id: str, number: float | None, no_limit: bool) -> None:
-    """Set the most deliveries a second that a job enqueues, until the job ends."""
+    """Limit how many deliveries a second a job enqueues. You can change the limit until the job ends."""
     if no_limit == (number is not None):
         raise click.UsageError("give either a number or --no-limit")
     with session.client() as client:

@@ -34,8 +34,8 @@ SUGGESTED = 3
 
 
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace names of destinations and rules by their ids. Raises NotFoundTrouble for an unknown name,
-    and Trouble for an ambiguous name."""
+    """Return the options with the ids of destinations and rules in place of their names. Raises
+    NotFoundTrouble for an unknown name, and Trouble for a name that several objects have."""
     found = dict(options)
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
         for option in names:
@@ -140,8 +140,8 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def maybe_over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Like `over_http`, for a command that can run without a server: it gets a function that returns the
-    `Session`."""
+    """Like `over_http`, for a command that can run without a server. The command's first argument is a
+    function that returns the `Session`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -158,7 +158,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _session(options: dict[str, Any]) -> Session:
-    """Return the session for the common options, which are removed from `options`."""
+    """Remove the common options from `options`, and return the session made from them."""
     return Session(
         url=options.pop("url"),
         key=_key(options.pop("key"), options.pop("key_file")),
@@ -207,7 +207,8 @@ def common_options() -> list[click.Option]:
 
 
 def _key(given: object, file: object) -> str:
-    """A flag wins over a variable. Between two flags or two variables, the key wins over its file."""
+    """Return the key. Flags win over environment variables. Then `--key` wins over `--key-file`, and
+    ANGARIUM_KEY over ANGARIUM_KEY_FILE."""
     context = click.get_current_context()
     source = context.get_parameter_source("key_file")
     if isinstance(file, Path) and (

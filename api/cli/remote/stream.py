@@ -45,7 +45,8 @@ def command(
 def _rows_of(
     client: "Client", topics: tuple[str, ...], which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield updates without end. Raises AngariumError if the first request fails."""
+    """Yield updates without end. If the connection or the server fails after the first update, repeat
+    the request. Raises any other AngariumError, and before the first update every AngariumError."""
     from angarium import ConnectionFailedError, ServerError
 
     begun = False

@@ -1,7 +1,8 @@
 """The follower of deliveries.
 
-New deliveries displace unsettled ones from the first page. Each turn also reads `LOOKS` unsettled
-deliveries, those that were not read for the longest time.
+A turn reads the newest pages of the list. Older deliveries that are still unsettled are not on these
+pages. A turn therefore also reads `LOOKS` of these older deliveries one by one. It chooses the deliveries
+whose last read is the longest ago.
 """
 
 import time
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# Reads of single deliveries in a turn. A turn also reads the list, so it makes 3 requests: 90 a minute at
-# the default interval. The smallest plan allows 120.
+# How many deliveries a turn reads one by one. A turn also reads the list, so a turn makes 3 requests. At
+# the default interval these are 90 requests a minute. The smallest plan allows 120 requests a minute.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
@@ -28,9 +29,10 @@ OPEN = ("PENDING", "DELIVERING", "RETRYING")
 def follow(
     client: "Client", destination_id: str | None, lines: int, interval_s: float
 ) -> Iterator["DeliveryItem"]:
-    """Yield the last deliveries, then each new one and each change, for ever.
+    """Yield the last deliveries, then each new delivery and each changed delivery, without end.
 
-    Raises AngariumError only at the first read.
+    After the first read, tries again if the connection or the server fails or the rate limit is reached.
+    Raises any other AngariumError, and at the first read every AngariumError.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
@@ -81,7 +83,8 @@ class _Tail:
             yield from self._again(identifier)
 
     def _newest(self) -> list["DeliveryItem"]:
-        """Return the newest pages, until one has a delivery seen before."""
+        """Return the deliveries of the newest pages. The last of these pages is the first page that
+        contains a delivery seen before, or page `MOST_PAGES`."""
         found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):

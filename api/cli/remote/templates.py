@@ -77,7 +77,8 @@ def preview(
     event_id: str | None,
     **given: Any,
 ) -> None:
-    """Show the request that the template makes, without sending it; exit code 1 if it cannot be made."""
+    """Show the request that the template makes. Nothing is sent. Exit code 1 if the template cannot make
+    the request."""
     values = given_config(given)
     with session.client() as client:
         config = typed(values, client.templates.get(template_id)) if values else None

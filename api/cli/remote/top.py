@@ -28,8 +28,9 @@ WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
 def command(session: Session, sort: Sort, interval: float) -> None:
     """Watch destinations in a terminal, failing ones first.
 
-    Keys change the selected destination: + and - its concurrency (a: auto), h disables it or enables it
-    again, r ends a pause after failures or a Retry-After. s changes the order, q quits.
+    Keys that change the selected destination: + and - change its concurrency, and a sets it to auto.
+    h disables the destination, or enables it again. r resumes a destination that pauses after failures
+    or because of a Retry-After. Other keys: s changes the order, q quits.
     """
     try:
         import curses
@@ -135,8 +136,8 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return the name of the pressed key, or an empty text if no key was pressed or the key does
-    nothing."""
+    """Return the name of the pressed key. Return an empty text for a key without a name here, and if no
+    key was pressed."""
     import curses
 
     if 32 <= code < 127:

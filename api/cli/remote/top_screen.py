@@ -33,7 +33,8 @@ class TopChange(NamedTuple):
 
 @dataclass
 class TopScreen:
-    """The rows. The selection follows its destination when the order changes."""
+    """The rows, and the selected row. When the order of the rows changes, the same destination stays
+    selected."""
 
     environment: str
     rows: list[Row] = field(default_factory=list)
@@ -50,7 +51,7 @@ class TopScreen:
 
     @property
     def index(self) -> int:
-        """The number of the selected row, 0 if its destination is gone."""
+        """The index of the selected row. It is 0 if the selected destination is no longer in the list."""
         return next((n for n, row in enumerate(self.rows) if row["id"] == self._selected), 0)
 
     def press(self, key: str) -> TopChange | None:
@@ -142,7 +143,7 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10,
 
 
 def stepped(concurrency: int, *, up: bool) -> int:
-    """Return the next concurrency: a step of a quarter, but of 1 below 8."""
+    """Return the concurrency changed by a quarter of it, and by at least 1."""
     step = max(1, concurrency // 4)
     return min(max(concurrency + (step if up else -step), 1), MOST_CONCURRENCY)
 

@@ -45,8 +45,8 @@ def get(session: Session, script_id: str, source: bool) -> None:
 @click.option("--publish", is_flag=True, help="Publish it at once.")
 @over_http
 def create(session: Session, destination: str, file: str, name: str | None, publish: bool) -> None:
-    """Create the next version of a destination's script from FILE (- for standard input), as a
-    DRAFT."""
+    """Create the next version of a destination's script from FILE (- for standard input). The version is
+    a DRAFT until it is published."""
     source, known = _read(file)
     with session.client() as client:
         made = client.transform_scripts.create(destination, name or known, source)
@@ -61,7 +61,7 @@ def create(session: Session, destination: str, file: str, name: str | None, publ
 @click.option("--event", "event_id", metavar="ID", help="Run over the body of this event.")
 @over_http
 def run(session: Session, script_id: str, event: Any, event_id: str | None) -> None:
-    """Run a version over an event; exit code 1 if it fails. Nothing is sent."""
+    """Run a version of a script over an event. Nothing is sent. Exit code 1 if the script fails."""
     with session.client() as client:
         _tell(session, client.transform_scripts.run(script_id, event, event_id=event_id))
 
@@ -75,7 +75,7 @@ def run(session: Session, script_id: str, event: Any, event_id: str | None) -> N
 def preview(
     session: Session, destination: str, file: str, event: Any, event_id: str | None
 ) -> None:
-    """Run FILE over an event; exit code 1 if it fails. Nothing is stored or sent."""
+    """Run the script in FILE over an event. Nothing is stored or sent. Exit code 1 if the run fails."""
     source, _ = _read(file)
     with session.client() as client:
         _tell(

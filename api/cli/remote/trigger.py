@@ -25,9 +25,10 @@ EXAMPLE: dict[str, Any] = {"example": True}
 @click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer of the event.")
 @over_http
 def command(session: Session, event_type: str, data: bytes | None, customer: str | None) -> None:
-    """Send an event of EVENT_TYPE with an example as its payload.
+    """Send an event of EVENT_TYPE. Without --data, its payload is an example.
 
-    The payload is the example of the type's active schema, if there is one.
+    The example comes from the active schema of the event type. If there is no such example, the command
+    sends a general one.
     """
     with session.client() as client:
         accepted = client.events.send(
@@ -61,7 +62,7 @@ def _reasons(client: "Client", event: str) -> list[str]:
 
 
 def _example(client: "Client", event_type: str) -> dict[str, Any]:
-    """Return the example of a type's active schema, or a general one."""
+    """Return the example in the active schema of the type. If there is none, return a general example."""
     from angarium import NotFoundError, PermissionDeniedError
 
     try:
