@@ -1,7 +1,7 @@
 """The protection of this process's memory.
 
 A server's memory holds the master key, signing secrets and payloads. A server applies the protection
-first, so that its child processes inherit the limit.
+first, so that its child processes inherit the limit on core dumps.
 """
 
 import ctypes
@@ -19,10 +19,11 @@ _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
 def forbid_core_dumps() -> None:
-    """Forbid core dumps of this process and its children, and reading its memory. On Linux, other
-    processes of the same account cannot trace this process or read its memory or environment (root can).
-    That stops an attacker who has broken out of a transform worker. The protection ends when the process
-    executes another program. A refused system call is logged."""
+    """Forbid core dumps of this process and its children. On Linux, also hide this process from other
+    processes of the same account: they cannot trace it, or read its memory or environment (root can).
+
+    This stops an attacker who has broken out of a transform worker. Another program that this process
+    executes is not hidden. A refused system call is logged."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)
     try:

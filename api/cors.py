@@ -15,14 +15,15 @@ ALLOWED = (
 )
 # The headers that a page can read besides those that CORS always allows.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
-# The time for which a browser caches a preflight. A removed origin is refused immediately anyway.
+# The time for which a browser caches the answer to a preflight. Pages of a removed origin cannot read
+# answers even within this time, because these answers have no CORS headers.
 MAX_AGE_S = 600
 METHOD = b"access-control-request-method"
 
 
 def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the Origin, None without one and for pages from this server's own address: browsers send an
-    Origin from such pages too."""
+    """Return the Origin of a request. Return None if the request has no Origin, or if its page comes from
+    this server's own address: browsers can send an Origin for such a page too."""
     origin = fields.get(b"origin")
     if origin is None or origin.partition(b"://")[2] == fields.get(b"host", b"").lower() != b"":
         return None
@@ -42,11 +43,11 @@ class Cors:
         status: int,
         own: Iterable[tuple[bytes, bytes]],
     ) -> Headers:
-        """Return the CORS headers for an answer with the headers `own`; none if no workspace lists the
-        Origin. `fields` have names in lower case.
+        """Return the CORS headers for an answer. The list is empty if no workspace lists the Origin.
 
-        The allowed methods of a preflight come from the header Allow in `own`. A preflight has no
-        credential, so its workspace is not known: any workspace that lists the Origin is enough.
+        `own`: the other headers of the answer; for a preflight, their Allow gives the allowed methods.
+        `fields`: the request's headers, with names in lower case. A preflight has no credential that
+        would tell the workspace, so the Origin is allowed if any workspace lists it.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

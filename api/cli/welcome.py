@@ -12,7 +12,7 @@ from engine.settings import Settings
 
 
 def server_url(settings: Settings) -> str:
-    """Return the server's URL on this machine: a wildcard address becomes the loopback."""
+    """Return the server's URL on this machine. The loopback address replaces a wildcard address."""
     host, port = settings.address
     if host != "localhost" and (address := ip_address(host)).is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"
@@ -63,12 +63,13 @@ def _program() -> str:
 
 
 def _elsewhere(settings: Settings, bind: str) -> list[str]:
-    """Return the flags by which a command finds a server with other settings than the defaults."""
+    """Return the flags with which a command finds this server: none if its settings are the defaults."""
     usual = Settings.model_fields
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # The URL of an external database has a password: the command reads it from the server's variable.
+    # An external database gets no flag, because its URL has a password. A command reads the URL from the
+    # same environment variable as the server.
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags

@@ -36,15 +36,16 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# The time from the start until memory is moved into huge pages. The move blocks allocations for 100 ms,
-# which would delay the deliveries that waited for this server.
+# The time from the start of a server that can have standbys until it moves its memory into huge pages.
+# The move blocks allocations for 100 ms. An earlier move would delay the deliveries that waited for this
+# server to take over.
 CAUGHT_UP_S = 10.0
 FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
 # repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# For this time before the door closes, every answer closes its connection, so that a client loses no
-# request.
+# For this time before the door closes, it closes each connection after an answer. Otherwise a client
+# could send its next request on a connection that is about to close.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way, while new requests wait for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
@@ -89,7 +90,8 @@ class Server(ControlParts):
     # --- start and end
 
     async def prepare(self) -> None:
-        """Migrate the database and take it over. Return early if the server must stop."""
+        """Migrate the database, and wait until this server has the right to write. Return early if the
+        server must stop."""
         with self._preparing:
             async with self.bridge.pool.connection() as other:
                 await require_sessions(self.upkeep, other)
@@ -138,8 +140,9 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # If a reload of the models is under way, the command queue runs this after it. Otherwise that
-        # reload, which read the rows before the new keys existed, would remove them from the models.
+        # A reload of the models can be under way. If it has read the rows already, it does not know the
+        # first keys, and would remove them from the models. Therefore the command queue creates the keys
+        # after the reload.
         try:
             return await self.commands.run(lambda: self.keys.bootstrap(scopes))
         except Refusal as error:  # too many commands wait, or the children are ending
@@ -191,8 +194,9 @@ class Server(ControlParts):
 
     async def hand_over(self, machine: str | None) -> None:
         """Hand this server's part of the workspaces over to `machine`, unless the server is stopping.
-        Events are accepted until the attempts have ended, so requests wait only for the successor's
-        start."""
+
+        The server accepts events until the attempts in flight have ended. Requests after that wait until
+        the successor has started."""
         if self.stopping:
             return
         self.handed_over = True
@@ -311,8 +315,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run `accept` until it is cancelled. From then on other nodes retry until the part's next node
-        answers."""
+        """Run `accept` until `stop` cancels it. After that, other nodes retry their links until the
+        part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)

@@ -17,8 +17,9 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER
-# The time from the start to the first removal of blobs. A process that this one replaced can write blobs
-# without a row until its grace time is over, and an earlier removal would miss those blobs.
+# The time from the start to the first removal of blobs, if another process was alive at the takeover.
+# Until its grace time is over, that process can still write blobs without a row. An earlier removal would
+# miss those blobs.
 SECOND_LOOK_S = 60.0
 
 

@@ -69,8 +69,8 @@ class Keyring:
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the master keys again, and record their ids in the database. If reading fails, the present
-        keys stay. Raises StoreError."""
+        """Read the master keys again, and record their ids in the database. If the keys cannot be read,
+        the present keys stay. Raises StoreError if the database fails."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -180,7 +180,7 @@ def routing_of(
 
 
 async def _sweep(base: Foundation, rules: RuleCommands) -> None:
-    """A killed server can leave rules of archived destinations behind."""
+    """Remove the rules of archived destinations that a killed server left behind."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)

@@ -43,7 +43,8 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The shares of the control plane (`api.shares`), and `Pressure`."""
+    """The bounds on each workspace's running requests (`api.shares`), and the log of tasks that wait for
+    a resource (`Pressure`)."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring
@@ -152,7 +153,8 @@ class DeliveryParts(Foundation):
 
     @abstractmethod
     async def disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Disable a destination whose receiver is gone; `Directory` explains the two flags."""
+        """Disable a destination whose receiver is gone. `DestinationCommands.disable_gone` explains
+        `quiet` and `overdue`."""
 
     def _intake(
         self, store: IntakeStore, wake: Wake | None, owns: Callable[[int], bool] | None

@@ -46,9 +46,10 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run `run` in a fork, so that it leaves no thread or connection in this process.
+    """Call `run` in a fork, so that `run` leaves no thread or connection in this process.
 
-    Return the exit code, and the number that `run` reports with its argument; 0 if none was reported.
+    `run` gets a function with which it can report a number. Return the fork's exit code and the reported
+    number. Without a report, the number is 0.
     """
     reader, writer = os.pipe()
     try:

@@ -1,9 +1,8 @@
 """The foundation of a server.
 
 A server is made in stages, each a subclass of the stage before: Foundation, DeliveryParts, ControlParts,
-Server. A function declares the stage that it needs, so mypy refuses the use of a later stage. If a
-stage calls a later stage while the server runs, the callee is an abstract method, which the later stage
-implements.
+Server. A function declares the stage that it needs, so mypy refuses the use of a later stage. If code of
+a stage must call a method of a later stage, the earlier stage declares that method as abstract.
 """
 
 import socket

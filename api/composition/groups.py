@@ -1,7 +1,8 @@
 """The groups of the supervision tree.
 
 A child can restart alone only if its state (a queue, a claim, a read model) is outside its task.
-Otherwise the process ends: the store has every accepted delivery, and the next process reads it.
+Otherwise the failure of the child ends the process. No delivery is lost: the store has every accepted
+delivery, and the next process reads the store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -61,7 +62,8 @@ def child(
     restart: Restart = Restart.PERMANENT,
     restarts: int = 5,
 ) -> Child:
-    """Return a child with its group. Raises KeyError if neither `_PROCESS` nor `_CHILD` names it."""
+    """Return a child. If `name` is in `_PROCESS`, the child's failure ends the process. If `name` is in
+    `_CHILD`, the child restarts alone. Raises KeyError for any other name."""
     why = _PROCESS.get(name)
     if why is not None:
         return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)

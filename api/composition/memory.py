@@ -16,19 +16,20 @@ import structlog
 # object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. A pass takes 1 to
 # 2 ms for the youngest generation, and some 4 ms for the first two.
 #
-# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. With thresholds twenty times those below,
-# a pass blocked the event loop for 20 to 40 ms, and for most of a second after ten thousand destinations
-# became busy (a million new objects). Many short passes cost no more in total than a few long ones.
+# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. With thresholds twenty times as high as
+# the ones below, a pass blocked the event loop for 20 to 40 ms. When ten thousand destinations had just
+# become busy (a million new objects), a pass blocked the loop for most of a second. Many short passes
+# cost no more in total than a few long passes.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
-# A full pass runs after some five million net allocations, if the surviving objects have grown by a
-# quarter. It frees cycles that earlier passes found in use. The worst clients leave 200 such objects a
-# second.
+# A full pass runs after some five million net allocations, if the number of surviving objects has grown
+# by a quarter. A full pass frees the cycles that were still in use during earlier passes. The worst
+# clients leave 200 objects a second in such cycles.
 TIMES_ELDERS = 1_000
 _MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
-# In a mapping with a smaller used share, huge pages would allocate the rest too. A thread's stack has 8
-# MiB, of which some 50 KiB are in use.
+# The least share of a mapping that must be in use before the mapping gets huge pages. Huge pages also
+# allocate the unused memory of a mapping: a thread's stack has 8 MiB, of which some 50 KiB are in use.
 FULL_PART = 3 / 4
 
 log = structlog.get_logger("angarium.server")
@@ -66,7 +67,8 @@ def take_huge_pages() -> int:
 
 
 def full_parts(smaps: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each private anonymous mapping that is at least `FULL_PART` in use.
+    """Yield the start and the end of each private anonymous mapping whose used share is at least
+    `FULL_PART`.
 
     `smaps`: the lines of `/proc/self/smaps`, see proc_pid_smaps(5).
     """

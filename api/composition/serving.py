@@ -40,10 +40,10 @@ from storage.nodes.membership import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # At this signal the server reads its certificate again. In a terminal, the signal means that the terminal
-# has closed: the server stops.
+# has closed, so the server stops.
 HANG_UP = signal.SIGHUP
-# The time for PostgreSQL's last checkpoint after a second signal. If it is cut off, PostgreSQL replays
-# its WAL at the next start.
+# The time for PostgreSQL's last checkpoint after a second signal. If the checkpoint is cut off,
+# PostgreSQL replays its WAL at the next start.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")
@@ -91,7 +91,8 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
 
 
 def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
-    """Call `tell` with the number of the workspaces' parts. Raises PartsError and NameTakenError."""
+    """Agree with the other servers on the number of parts of the database, and call `tell` with this
+    number. Raises PartsError and NameTakenError."""
     first = first_parts(settings.workers, MOST_WORKERS)
 
     async def ask(url: str) -> int:
@@ -127,8 +128,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Return the exit code, `lost` if another server has taken the database over. An error that operators
-    can correct is logged without a traceback."""
+    """Call `run`. Return its exit code, or `lost` if another server has taken the database over. An error
+    that operators can correct is logged without a traceback."""
     try:
         return run()
     except Exception as error:
@@ -151,8 +152,8 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read the files that the settings name: an error in one stops the start before it creates
-    anything."""
+    """Read the files that the settings name. The server reads them first, so an error in a file stops the
+    server before it has created anything."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)
@@ -186,8 +187,8 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # Signals before and after the receiver below are ignored, so that they cannot change the exit code.
-    # At its end, the receiver restores these handlers.
+    # Before and after the receiver below, the process ignores these signals, so that they cannot change
+    # the exit code. When the receiver ends, it restores SIG_IGN.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # A signal during PostgreSQL's start or stop must not leave PostgreSQL running.
@@ -217,8 +218,8 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Look for the file only now: until this process held the data folder, a restoration could create
-        # the file.
+        # Look for the file only now, when this process holds the data folder. Earlier, the restoration of
+        # a backup could still create the file.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)

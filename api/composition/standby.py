@@ -78,7 +78,8 @@ class Standby:
         return taken
 
     async def _look(self) -> Takeover | None:
-        """Raises NameTakenError if two machines with one name were started at once."""
+        """Take the part over if this node is the successor; otherwise aim the relay at the active node.
+        Raises NameTakenError if two machines with the same name were started at once."""
         base = self._base
         active = await base.membership.stand_by()
         liveness, part = base.membership.liveness, base.part
@@ -104,10 +105,11 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over: those on `machine`, or all if none is there.
+        """Return the nodes that can take this part over. If any of them run on `machine`, return only
+        these.
 
-        A node that started after the active node's last heartbeat notices that node's death later, so it
-        can take over only if there are no older nodes.
+        A node that started after the active node's last heartbeat notices the active node's death later
+        than the other nodes. Such a node is a candidate only if no node started before that heartbeat.
         """
         liveness, part = self._base.membership.liveness, self._base.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
@@ -116,8 +118,8 @@ class Standby:
         return there or frozenset(row.id for row in live)
 
     def _steer(self, active: Active | None) -> None:
-        """While an active node runs on this machine, the relay accepts no connections: that node has the
-        same listeners."""
+        """Aim the relay at an active node. While an active node runs on this machine, the relay accepts
+        no connections, because that node has the same listeners."""
         membership = self._base.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]
@@ -155,7 +157,8 @@ class Standby:
     # --- while this server has the part
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve connections from standbys, and requests of this part from other machines."""
+        """Accept links from other servers. Over these links, standbys relay clients' connections, and
+        other machines forward requests that belong to this part."""
         bind, door = self._base.settings.peer_bind, self._door
         assert bind is not None
         await accept_links(

@@ -33,8 +33,8 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# The time without a sign of life after which the parent kills a worker that is starting. Its first sign
-# takes some seconds on a machine under heavy load.
+# The time without a sign of life after which the parent kills a worker that is starting. On a machine
+# under heavy load, a worker needs some seconds until its first sign of life.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
@@ -48,7 +48,7 @@ RunWorker = Callable[[Settings, WorkerNode], int]
 
 
 class _Worker:
-    """A slot, without a process if `pid` is None."""
+    """One worker number, with the process that runs under this number. `pid` is None if none runs."""
 
     def __init__(self, machine: str, number: int) -> None:
         self.number = number
@@ -58,13 +58,13 @@ class _Worker:
         self.failures = 0  # failed starts in a row
         self.proven = False
         self.pulse = 0  # the last sign of life; 0: none yet
-        self.silent_s = 0.0  # seconds observed since then
+        self.silent_s = 0.0  # seconds observed since the last sign of life
 
 
 class Workers:
     """The workers of a parent. Used by the parent's only thread.
 
-    `migrate` and `run_worker` are each called in a fork, and return its exit code.
+    `migrate` and `run_worker` are each called in a fork, and return the fork's exit code.
     """
 
     def __init__(
@@ -82,13 +82,14 @@ class Workers:
             _Worker(machine_of(settings.node_name), number)
             for number in range(1, settings.workers + 1)
         ]
-        # A worker that loses its part to another machine becomes a standby again.
+        # True if other machines share the database. Then a worker that loses its part to another machine
+        # restarts as a standby.
         self._clustered = settings.peer_bind is not None
         self._links: LinkFolder | None = None  # of the workers' sockets
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
         self._looked_at = time.monotonic()
         self._signals: list[int] = []
-        # In a terminal SIGHUP means that the terminal has closed, so it ends the workers.
+        # In a terminal, SIGHUP means that the terminal has closed, so the parent ends the workers.
         self._ending = (*ENDING, signal.SIGHUP) if os.isatty(0) else ENDING
         self._stopping = False
         self._end_at = 0.0  # the end of the grace time, while stopping
@@ -205,8 +206,10 @@ class Workers:
             self._start(worker, now)
 
     def _feel(self, worker: _Worker, passed_s: float) -> None:
-        """`passed_s` is the time since the last check. The caller bounds it, so that time in which the
-        parent did not run does not count."""
+        """Kill a worker that has given no sign of life for too long.
+
+        `passed_s`: the time since the last check, bounded. Without the bound, a parent that did not run
+        for a while would count that time against its workers."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0

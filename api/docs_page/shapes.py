@@ -46,8 +46,8 @@ def _bounded(text: str, schema: dict[str, Any]) -> str:
 
 
 def fields(schema: dict[str, Any], *, needed: bool) -> str:
-    """Return a table. `needed`: mark the fields that a request must have; otherwise mark those that an
-    answer can lack."""
+    """Return a table of a shape's fields. If `needed` is True, the table marks the fields that a request
+    must have. Otherwise it marks the fields that an answer can lack."""
     required = schema.get("required", ())
     rows = []
     for name, property_ in schema.get("properties", {}).items():
@@ -82,7 +82,7 @@ def shapes(document: dict[str, Any]) -> str:
 
 
 def shapes_of(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
-    """Return each shape's name and schema, and True if a request has it."""
+    """Return for each shape its name, its schema, and True if the shape occurs in a request."""
     requested = _requested(document)
     found = sorted(document["components"]["schemas"].items())
     return [(name, schema, name in requested) for name, schema in found]

@@ -31,9 +31,8 @@ LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 
 NOTHING = memoryview(b"")
-# A connection goes to another worker if its first request, or this many later requests in a row, belong
-# to that worker. A hand-over costs about as much CPU as one relayed request (0.4 ms, measured). So no mix
-# of workspaces on a connection costs more than twice what the best choice would cost.
+# A connection goes to another worker if its first request belongs to that worker, or if this many later
+# requests in a row do. A hand-over costs about as much CPU as relaying one request (0.4 ms, measured).
 STRAYS = 2
 
 
@@ -87,7 +86,7 @@ class Answering(Channel):
         self._door = door
         self._ingestion = door.ingestion
         self._strays_to: int | None = None  # the part of the last request if another worker has it
-        self._strayed = STRAYS - 1  # such requests in a row
+        self._strayed = STRAYS - 1  # requests in a row for that part
         self._state = HEAD
         self._buffer = b""
         self._scanned = 0  # bytes of the buffer searched for a head's end
@@ -245,7 +244,8 @@ class Answering(Channel):
             self._next()
 
     def linger(self) -> None:
-        """Half-close: closing with unread bytes would reset the connection and lose the answer."""
+        """Half-close the connection. A full close while the client's bytes are unread would reset the
+        connection, and the client would lose the answer."""
         if self._transport.ended:
             self.close()
             return

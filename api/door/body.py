@@ -54,8 +54,7 @@ class ChunkedBody:
         self._trailers = -1  # bytes of trailers seen; -1 before the last chunk
 
     def feed(self, data: bytes) -> bytes:
-        """Decode `rest` and then `data`. Return the bytes of the body that they have. Raises
-        MalformedError."""
+        """Decode `rest` and then `data`. Return the decoded bytes of the body. Raises MalformedError."""
         data = self.rest + data if self.rest else data
         pieces: list[bytes] = []
         at, end = 0, len(data)

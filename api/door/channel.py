@@ -182,7 +182,8 @@ class Channel:
         return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:
-        """Let the reactor give the connections of unknown callers a bounded share of each pass."""
+        """Set the priority of this connection. `known`: the connection's caller was admitted. The reactor
+        spends only a bounded share of its time on the connections of unknown callers."""
         priority = KNOWN if known else STRANGER
         if priority != self.priority:
             self.priority = priority

@@ -65,7 +65,7 @@ class ClientConnection(Passing):
         self._within(self._limits.head_s if due is None else due - self._instant())
 
     def _know(self, known: bool) -> None:
-        # The worker that relays requests over a link gives unknown callers a bounded share.
+        # All requests on a link count as known: the worker at its other end limits unknown callers.
         super()._know(known or self._linked)
 
     def begin(self, data: bytes | None) -> None:
@@ -105,8 +105,8 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """End a link. GOODBYE shows the worker at its other end that requests which it sends from now on
-        are not begun."""
+        """End a link. GOODBYE tells the worker at the other end that no further request on this link will
+        be begun."""
         if self._write(GOODBYE):
             self.linger()
         else:
@@ -126,7 +126,8 @@ class ClientConnection(Passing):
             self._drain(data)
 
     def _ended(self) -> None:
-        # `_ended` is not called during an answer, so a client that half-closes gets its answer.
+        # During an answer the connection does not read, so this method is not called. A client that
+        # half-closes after its request still gets the answer.
         self.close()
 
     def _flushed(self) -> None:
@@ -201,10 +202,11 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Return True if `raw` differs from the last head only in the body's length.
+        """Return True if `raw` differs from the last head only in the body's length, and the new length
+        is allowed. Then `head`, the parsed last head, gets the new length.
 
-        If it does, this method sets the length in `head`, the last request's head. Return False if the
-        last request was not ingestion: the application can still be reading that head.
+        After a request that was not ingestion, return False. The application can still be reading `head`
+        then, so `head` must not change.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
@@ -245,8 +247,8 @@ class ClientConnection(Passing):
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
                 admitted = ingestion.judge(PATHS[head.path], head.query, head.index, length)
-                # A web page's requests are always judged anew: its CORS permission can change between
-                # two equal heads.
+                # Each request of a web page is judged anew, because the page's CORS permission can change
+                # between two equal heads.
                 self._before = admitted if head.origin is None else None
         except AdmissionRefusal as refusal:
             self._know(False)
@@ -277,7 +279,7 @@ class ClientConnection(Passing):
 
     def _goes_to(self, part: int) -> bool:
         """Hand the connection and its request over to a part's worker, if enough requests in a row
-        belong to that part.
+        belong to that part. Return True if the connection was handed over.
         """
         if part != self._strays_to:
             if self._strays_to is not None:

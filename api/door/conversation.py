@@ -85,8 +85,8 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Raises HttpParserError. Bytes after the answer raise nothing: they mean that the worker closes
-        the link."""
+        """Raises HttpParserError if the answer is malformed. Bytes after the answer are not an error: a
+        worker sends `GOODBYE` before it closes the link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -121,8 +121,8 @@ class LinkReply:
 class Conversation:
     """A request on a link, and its answer.
 
-    `doubtful`: the request can have been served on another link. Then the client must not get a
-    refusal, because a refusal promises that the request was not served.
+    `doubtful`: the request was sent on another link before, and can have been served there. Then the
+    client must not get a refusal, because a refusal promises that the request was not served.
     """
 
     def __init__(
@@ -224,9 +224,11 @@ class Conversation:
 
 
 async def _received(link: Link, *, begun: bool) -> bytes:
-    """Raises NotBegunError if a link within this machine is reset before the answer has `begun`:
-    the worker ended before it read the whole request. A reset of a link to another machine can have
-    other causes.
+    """Return the next bytes of the answer.
+
+    Raises NotBegunError if a link within this machine is reset before the answer has `begun`. Such a
+    reset means that the worker ended before it had read the whole request. A reset of a link to another
+    machine can have other causes, so it raises BrokenResourceError.
     """
     try:
         return await link.receive_some(PIECE)

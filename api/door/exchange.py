@@ -1,8 +1,8 @@
-"""A request that the application answers, between the connection and the application's task.
+"""The exchange between a client's connection and the application, for one request.
 
-The connection's side never awaits; `receive` and `send` are the ASGI side. The bytes held between the
-two sides are bounded: the connection reads once for each `receive`, and `send` waits until its bytes
-are sent.
+The methods for the connection never await. The application calls ASGI's `receive` and `send`. An exchange
+holds a bounded number of bytes: when `receive` has no bytes, the connection reads once, and `send` waits
+until its bytes are sent.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
 REFUSED = frozenset({401, 403, 429})  # the refusals of a caller
-# The headers that stay when a 503 replaces an answer: they do not depend on the answer's content.
+# When a 503 replaces an answer, it keeps these headers, which do not depend on the answer's content.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",
@@ -82,8 +82,8 @@ class BrokenAnswerError(RuntimeError):
 
 
 class Exchange:
-    """One request passed to the application. Owner: its connection, until the application's task has
-    ended."""
+    """A request that the application answers, and its answer. The connection owns the exchange until the
+    application's task has ended."""
 
     def __init__(self, side: Side, head: Head, request_id: str, entry: Entry | None = None) -> None:
         self.head = head
@@ -173,8 +173,8 @@ class Exchange:
     # --- the application's side
 
     def judge(self, heads: Heads, ingestion: Ingestion) -> DirectAnswer | None:
-        """Judge a head whose credential the door did not know. Return None if the application must
-        answer. Raises AdmissionRefusal.
+        """Judge a request whose credential the door did not know. Return the door's answer, or None if
+        the application must answer. Raises AdmissionRefusal.
         """
         head = self.head
         if head.path in PATHS and head.method == b"POST":
@@ -190,7 +190,7 @@ class Exchange:
         return None
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
-        """Run `app` for the answer. Returns the error of `app`, if any."""
+        """Let `app` answer the request. Return the error of `app`, or None."""
         failure: Exception | None = None
         try:
             with self._scope:
@@ -236,7 +236,8 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Take the body as it arrives from now on. ASGI does not have this method."""
+        """Begin to stream the body: from now on, the client can send it slowly. ASGI does not have this
+        method."""
         self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 
@@ -260,8 +261,9 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # If `untaken`, the budget of answers that clients have not taken, has no room, the answer is
-        # still sent if it has begun, comes in several parts, or says what the request has changed.
+        # `untaken` is the budget for answers that clients have not taken yet. If the budget has no room,
+        # a 503 replaces the answer. Three kinds of answers are sent even then: an answer that has begun,
+        # an answer in several parts, and an answer that says what the request has changed.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

@@ -1,7 +1,7 @@
 """The address of a client, as trusted proxies report it.
 
-The client's address is the last one that does not belong to a trusted proxy: a client can forge the
-addresses before it.
+The client's address is the last address in X-Forwarded-For that does not belong to a trusted proxy. A
+client can forge all addresses before that address.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class Proxies:
         self._networks = tuple(networks)
 
     def client_of(self, peer: Address, head: Head) -> Address:
-        """Return the client's address: the one that trusted proxies report, with port 0, otherwise
-        `peer`."""
+        """Return the client's address. If `peer` is a trusted proxy, this is the address that trusted
+        proxies report, with port 0. Otherwise it is `peer`."""
         if not self._networks or not self._trusts(_address(peer[0])):
             return peer
         field = b",".join(value for name, value in head.fields if name == FIELD)
