@@ -1,8 +1,8 @@
 """The head of an HTTP/1.1 request: its syntax, and the framing of its body.
 
 The parser is strict on purpose: it refuses every input that two parsers could read differently
-(request smuggling). httptools parses only the fields, after a fixed request line: the client's
-method, target or `Upgrade` must not change how it reads them.
+(request smuggling). httptools parses only the fields. It gets a fixed request line before the client's
+fields, so that the client's method and target cannot change how it reads the fields.
 """
 
 import re
@@ -19,8 +19,8 @@ METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII except `#`: no fragments
 _ABSOLUTE = re.compile(rb"(?P<scheme>(?i:https?))://(?P<authority>[^/?@#\\]+)(?P<rest>(?:[/?].*)?)")
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
-# This pattern is stricter than RFC 3986: frameworks encode the host name as IDNA, and fail on labels that
-# DNS does not allow.
+# This pattern is stricter than RFC 3986. Frameworks encode the host name as IDNA, and raise an error if a
+# label is not allowed in DNS.
 HOST = re.compile(
     rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
 )
@@ -44,15 +44,16 @@ SINGLE = (
 
 
 class MalformedError(Exception):
-    """Bytes that cannot be read safely as a request: answer 400 and close."""
+    """The bytes cannot be read safely as a request. The door answers with 400 and closes."""
 
 
 class NotHttpError(MalformedError):
-    """Bytes that name no version of HTTP: the peer would not understand an answer, so close."""
+    """The bytes name no version of HTTP. The door closes without an answer, because the peer would not
+    understand an answer."""
 
 
 class Head:
-    """A request's head, and the framing of its body: by `length`, or `chunked`."""
+    """A request's head, and the framing of the body: the body has `length` bytes, or is `chunked`."""
 
     __slots__ = (
         "chunked",
@@ -105,8 +106,8 @@ class _Fields:
 
 
 def hopeless(data: bytes) -> bool:
-    """Return True if the head will be refused: another protocol (TLS on a plain port), or a line
-    that ends in a bare line feed.
+    """Return True if the first bytes show that the head will be refused: they are another protocol (such
+    as TLS on a plain port), or their first line ends in a bare line feed.
     """
     first = data.find(b"\n")
     return not 0x21 <= data[0] <= 0x7E or (first != -1 and data[first - 1] != 0x0D)
@@ -150,10 +151,10 @@ def check(head: Head) -> None:
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:
-    """Return the Content-Length of `raw` if `raw` equals `known` except for this number; None otherwise.
-    `known` is a whole head that was accepted.
+    """Return the Content-Length of the head `raw` if only this number differs from the head `known`; None
+    otherwise. `known` is a whole head that was accepted.
 
-    Such a `raw` needs no other check: only the digits differ, in a field that occurs once.
+    If only this number differs, `raw` needs no other check.
     """
     field = _LENGTH_FIELD.search(known)
     if field is None:
@@ -189,8 +190,8 @@ def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[byt
 
 
 def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
-    """Refuse a target in absolute form whose authority differs from Host: a proxy can route by one,
-    and this server by the other.
+    """Refuse a target in absolute form whose authority differs from the Host field. A proxy can route by
+    the authority and this server by the Host field, or the reverse.
     """
     port = _DEFAULT_PORTS[scheme]
     names = {

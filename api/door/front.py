@@ -55,8 +55,8 @@ class FrontDoor:
     ) -> None:
         """`heads` judges the heads of all requests except ingestion; if None, `app` judges them.
         `listens`: the door listens at the address in `settings`; if False, another server has the
-        listeners and the connections (`api.asgi`). `passage` opens a passage to another worker, for
-        `Handing`; None: no connection is handed over.
+        listeners and the connections (`api.asgi`). `passage` returns a socket to the worker of a part,
+        over which `Handing` hands connections over; None: the door hands no connection over.
         """
         self.heads = heads
         self.request_relay = request_relay
@@ -110,9 +110,9 @@ class FrontDoor:
                         task_status.started()
                         await self._over.wait()
                     finally:
-                        # Once the nursery has closed, no task can serve a request, so close all
-                        # connections before. `stop_accepting` comes second, because it still serves
-                        # requests of open connections.
+                        # Close all connections now: after the nursery has closed, no task can serve
+                        # a request. `stop_accepting` lets open connections finish their requests, so
+                        # call it when no connection is open.
                         self._close_all()
                         self.stop_accepting()
                         self._handshakes.close()
@@ -147,8 +147,8 @@ class FrontDoor:
         self._inherited, self._waiting = listeners, waiting
 
     def adopt(self, sock: socket.socket, address: Address, data: bytes = b"") -> None:
-        """Serve a client's connection that another worker, or this server as a standby, has accepted.
-        `data`: the bytes that were read, with a whole head."""
+        """Serve a client's connection that another worker has accepted, or that this server has accepted
+        as a standby. `data`: the bytes that were read already. They are b"", or contain a whole head."""
         if self.closing:
             sock.close()
             return
@@ -157,7 +157,8 @@ class FrontDoor:
         self._accept(sock, address, data)
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
-        """Serve a connection that another worker did not take: its request is relayed or refused."""
+        """Serve a connection that another worker did not take. The connection's request is relayed or
+        refused."""
         assert self.request_relay is not None
         if away:
             self.request_relay.leave_out(part)
@@ -166,8 +167,8 @@ class FrontDoor:
         connection.go_on(handed.data, stays=True)
 
     def adopt_link(self, sock: socket.socket, address: Address, *, remote: bool = False) -> None:
-        """Serve the requests of a client that another worker relays over a link. The link has TLS only
-        if it comes from a `remote` machine and the door has a certificate."""
+        """Serve the requests of one client, which another worker relays over a link. `remote`: the link
+        comes from another computer, so it has TLS if the door has a certificate."""
         if self.closing or len(self._channels) >= self.limits.connections:
             sock.close()
             return
@@ -182,7 +183,7 @@ class FrontDoor:
         self.parting = True
 
     def end_soon(self, clients: Set[Address]) -> None:
-        """Close the connections of these clients after their next answers."""
+        """Close each connection of these clients after its next answer."""
         for channel in list(self._channels):
             if channel.address in clients:
                 channel.end_soon()
@@ -215,7 +216,8 @@ class FrontDoor:
                 await self._ended.wait()
 
     def settle(self) -> None:
-        """Let `drain` continue if the listeners have closed and no connection or request is left."""
+        """Let `drain` continue if the listeners have closed, and no connection, request or hand-over is
+        left."""
         under_way = self.handing is not None and self.handing.waiting
         if self.closing and not self._channels and not self._passing and not under_way:
             self._settled.set()
@@ -274,16 +276,17 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _serve_secured(self, handshake: Handshake, data: bytes | None) -> None:
-        """The deadline of the client's first head is the handshake's."""
+        """Serve a client whose handshake is done. The handshake's deadline becomes the deadline of the
+        first head."""
         connection = ClientConnection(self, handshake.hand_over(), handshake.address, handshake.due)
         self._channels.add(connection)
         connection.begin(data)
 
     def _evict(self) -> None:
-        """Close idle connections: first those of unknown callers, then the longest idle.
+        """Close an eighth of the idle connections: first the connections of unknown callers, then those
+        that have been idle longest.
 
-        A call closes an eighth of the idle connections, because a search for each new connection
-        would cost too much.
+        The call examines all connections, which would cost too much if it made room for only one.
         """
         now = trio.current_time()
         if now < self._look_again_at:

@@ -20,7 +20,7 @@ from engine.runtime.reactor import Reactor, Registration
 from engine.runtime.timers import Timer, Timers
 
 TAKEN, REFUSED = b"+", b"-"  # one byte for each connection, in the order of sending
-WAITING = 128  # unconfirmed connections of one worker: a socket has room for as many confirmations
+WAITING = 128  # unconfirmed connections of a passage: a socket has room for as many confirmations
 CONFIRM_S = 2.0  # a worker that has not confirmed by then does not respond
 PER_PASS = 16  # connections or confirmations of a passage in one pass
 MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # the bytes read, and the address
@@ -43,15 +43,16 @@ class Taker(Protocol):
         """Serve a connection; `data` was read from it already."""
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
-        """Serve a connection that the worker of a part did not take. `away`: that worker does not
-        respond, or is ending."""
+        """Serve a connection that the worker of a part did not take. `away`: that worker has refused the
+        connection, or has not responded; False: the passage has ended."""
 
     def settle(self) -> None:
         """Note that a hand-over has finished."""
 
 
 class Handing:
-    """The owner of the passages from and to other workers, and of the unconfirmed connections."""
+    """The owner of the passages to and from other workers, and of the connections that this worker has
+    sent and another worker has not confirmed yet."""
 
     def __init__(
         self,
@@ -60,7 +61,8 @@ class Handing:
         connect: Callable[[int], socket.socket],
         door: Taker,
     ) -> None:
-        """`connect` opens a passage to the worker of a part without waiting, or raises OSError."""
+        """`connect` opens a passage to the worker of a part. It does not wait. It raises OSError if that
+        is impossible."""
         self.reactor = reactor
         self.timers = timers
         self.door = door
@@ -70,7 +72,7 @@ class Handing:
         self.handed = 0  # connections that other workers have taken
 
     def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
-        """Hand a connection over. Returns False if that is impossible now."""
+        """Hand a connection over to the worker of a part. Returns False if that is impossible now."""
         passage = self._passages.get(part)
         if passage is None:
             try:
@@ -180,13 +182,14 @@ class _Passage:
     def end(self) -> list[Handed]:
         """Close the passage; return the connections that the other worker has not confirmed.
 
-        After the shutdown, that worker can confirm no more connections, and it serves none that it
-        cannot confirm. Its earlier confirmations can still be read.
+        The socket is shut down first: from then on, the other worker's confirmations fail. A worker does
+        not serve a connection whose confirmation fails. Confirmations that were sent before the shutdown
+        are still read.
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        # One `recv` for each connection that the other worker may have confirmed, and one more, because a
-        # `recv` can also raise an error of the other end.
+        # Call `recv` once for each unconfirmed connection, and once more: one of the calls can raise the
+        # error of a broken passage instead of reading a confirmation.
         for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)

@@ -1,9 +1,9 @@
-"""The fair queue of TLS handshakes at the door: one step at a time, in turns by the clients'
-networks.
+"""The fair queue of TLS handshakes at the door. It takes one step of a handshake at a time, and the
+clients' networks take turns.
 
-A full handshake takes about a millisecond of the event loop, before the client is known. However
-many clients of one network begin handshakes, a client of another network waits for only one of
-their steps. Nothing here awaits.
+A full handshake takes about a millisecond of the event loop, before the client is known. If one network
+begins many handshakes, a client of another network waits for only one step of these handshakes. Nothing
+here awaits.
 """
 
 import socket
@@ -20,9 +20,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# The limit on handshakes under way, each of which holds some 50 KB. A network can take half of the places
-# that others leave free. With a round trip of 100 ms, 128 places allow 1,280 handshakes a second, more
-# than the event loop can do.
+# The limit on handshakes under way. Each of them holds about 50 KB. One network can have at most half of
+# the handshakes that other networks leave free: 128 if no other network has any. With a round trip of
+# 100 ms, 128 are enough for 1,280 handshakes a second, which is more than the event loop can do.
 AT_ONCE = 256
 
 
@@ -40,7 +40,8 @@ class HandshakeTurns:
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
     ) -> None:
-        """`patience_s`: the age from which a handshake gives way to a client that waits."""
+        """When a client cannot begin its handshake, the oldest handshake under way is closed, if it began
+        at least `patience_s` ago."""
         self._reactor = reactor
         self._timers = timers
         self._patience_s = patience_s
@@ -50,8 +51,8 @@ class HandshakeTurns:
         self._begun: FairWaiters[str, Handshake] = FairWaiters()
         self._since: dict[Handshake, float] = {}  # when each began, in trio's time and in order
         self._look: Timer | None = None  # fires when the oldest handshake reaches `patience_s`
-        # A pair of sockets. One is always writable, so while it is registered, each pass of the reactor
-        # calls `ready`.
+        # A pair of connected sockets. The first socket is always writable. While it is registered with
+        # the reactor, each pass of the reactor therefore calls `ready`.
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._rung: Registration | None = None
 
@@ -89,7 +90,8 @@ class HandshakeTurns:
                 found[1].proceed()
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: an error in one handshake must not stop the others."""
+        """Do nothing. The reactor calls `abort` when `ready` has raised an error of one handshake, which
+        must not stop the other handshakes."""
 
     def close(self) -> None:
         """Release the sockets."""
@@ -164,7 +166,7 @@ class Handshake(Channel):
 
     @property
     def idle_until(self) -> float | None:
-        """A handshake always counts as idle: the door can close it for another client."""
+        """The deadline. A handshake always counts as idle: the door can close it for another client."""
         return self._due
 
     def wind_up(self) -> None:
@@ -194,7 +196,7 @@ class Handshake(Channel):
         self._handshakes.wait(self)
 
     def _flushed(self) -> None:
-        """Do nothing: the handshake's bytes were sent, and the client sends next."""
+        """Do nothing. The handshake's bytes were sent, and the handshake now waits for the client."""
 
     def _expired(self) -> None:
         self.close()

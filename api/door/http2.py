@@ -86,7 +86,8 @@ class Http2Connection(Sending):
             self._end(ErrorCodes.NO_ERROR)
 
     def end_soon(self) -> None:
-        """Send GOAWAY now, or after the last answer; refuse later requests as not begun."""
+        """Send GOAWAY now if no request is under way, otherwise after the last answer. Refuse requests
+        that come before the GOAWAY with REFUSED_STREAM: the client can safely send them again."""
         self._ends = True
         self.wind_up()
 
@@ -127,7 +128,8 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Never set a later deadline: if a GOAWAY was just sent, the deadline is only `linger_s` away.
+        # `sooner` never makes the deadline later. `_flush` can have sent GOAWAY and set the deadline to
+        # `linger_s` from now, and that deadline must stay.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
@@ -141,8 +143,8 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take the frames of one turn, then send the pending bytes. If the work exceeds the turn's share,
-        the connection takes no frames until the shares of later turns have covered the excess."""
+        """Take the frames of one turn, then send the pending bytes. The last frame can cost more than is
+        left of the turn's share. The excess is taken from the shares of the connection's next turns."""
         most = self._turns.begin(self._owner.reactor.passes)
         self._debt = max(0, self._debt - most)
         self._busy = True
@@ -233,7 +235,7 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a later frame of a request whose head and body came together."""
+        """Handle a later frame of a request that bypasses `h2`. Return False if the frame is for `h2`."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:
@@ -287,8 +289,8 @@ class Http2Connection(Sending):
         assert number is not None
         self._unacknowledged += size
         if self._unacknowledged >= ACKNOWLEDGED_BYTES:
-            # Give the window back for all arrived bytes, even if a request has not read them: all
-            # requests share the connection's window.
+            # Reopen the connection's window for all bytes that have arrived, even if a request has not
+            # read its bytes yet: all requests share this window.
             self._h2.increment_flow_control_window(self._unacknowledged)
             self._unacknowledged = 0
         request = self._streams.get(number)
@@ -312,8 +314,8 @@ class Http2Connection(Sending):
             request.end()
 
     def _on_reset(self, event: h2.events.StreamReset) -> None:
-        """A request was cancelled by its client, or by `h2` because the client broke the protocol
-        (CVE-2025-8671)."""
+        """End a request that the client has reset, or that `h2` has reset because the client broke the
+        protocol (CVE-2025-8671)."""
         request = self._streams.get(event.stream_id or 0)
         if request is not None:
             request.gone()

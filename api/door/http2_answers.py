@@ -87,7 +87,7 @@ class StreamAnswering:
             self._held = bytearray()
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer with a refusal. If the application's answer has begun, reset the stream."""
+        """Answer with a refusal. If another answer has begun already, reset the stream instead."""
         if self._answered:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
             return
@@ -166,15 +166,17 @@ class StreamAnswering:
             untaken.give_back(account, size)
 
     def _finish(self) -> None:
-        """End the request. A client that is still sending its body can first send the rest of it."""
+        """End the request after its answer. If the client is still sending the body, wait for the rest of
+        the body first."""
         if not self._complete or self._exchange is not None:
             return
         if self.ended:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # This window is larger than what `_drain` accepts before it resets the stream. So the client
-            # of a long body gets the reset, and never waits for more window.
+            # Let the client send more bytes than `http2_drain_bytes`, where `_drain` resets the stream.
+            # A client with a long body then gets the reset. With a smaller window, the client would wait
+            # for a window update that never comes.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

@@ -1,7 +1,8 @@
-"""Requests whose head and body came together, served without `h2`: most of ingestion, for a third
-of the CPU.
+"""Ingestion requests whose head and body came together, as in most ingestion requests. The door serves
+these requests without `h2`, for a third of the CPU that they would take with `h2`.
 
-`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames.
+`h2` knows the number of such a stream, but treats the stream as closed. It gets none of the stream's
+frames.
 """
 
 import struct
@@ -19,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """The state of one connection: the state that `h2` has, and the streams that `h2` does not know."""
+    """The state of one connection. It extends the state of `h2` by the streams that bypass `h2`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +29,7 @@ class DirectProtocol(Protocol):
         self._came = 0  # bytes of bodies taken, for which no WINDOW_UPDATE was sent yet
 
     def open_direct(self, number: int, size: int) -> None:
-        """Add a stream whose request has come, with a body of `size` bytes."""
+        """Add a stream whose head has come together with the whole body of `size` bytes."""
         self.highest_inbound_stream_id = number
         self.windows[number] = self.remote_settings.initial_window_size
         self.took(size)
@@ -41,7 +42,7 @@ class DirectProtocol(Protocol):
             self._came = 0
 
     def widen(self, number: int, size: int) -> bool:
-        """Widen a stream's window by `size` bytes; False if the window becomes too large."""
+        """Widen a stream's window by `size` bytes. Return False if the window becomes too large."""
         window = self.windows[number] + size
         self.windows[number] = window
         return window <= LARGEST_WINDOW
@@ -54,7 +55,8 @@ class DirectProtocol(Protocol):
 
     @property
     def open_inbound_streams(self) -> int:
-        """The number of open streams, of `h2` and of this module. `h2` compares it with its limit."""
+        """The number of open streams: those that `h2` serves and those that bypass `h2`. `h2` accepts a
+        new stream only while this number is below the limit on streams."""
         return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:

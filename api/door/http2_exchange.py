@@ -15,13 +15,15 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Stream(Side, Protocol):
-    """The calls that a `StreamExchange` makes to its stream, besides those of `Side`."""
+    """The calls that a `StreamExchange` makes to its stream. `Side` has the calls that every `Exchange`
+    makes."""
 
     def head_answer(self, status: int, headers: Headers) -> None:
         """Begin the answer."""
 
     def write_body(self, data: bytes, last: bool) -> bool:
-        """Continue the answer; False if the caller must wait until the stream calls `flushed`."""
+        """Continue the answer. Return False if the caller must wait until the stream calls the exchange's
+        `flushed`."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
         """Count the unsent part of the answer in `untaken` until the client has taken it."""

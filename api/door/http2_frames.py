@@ -12,12 +12,12 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTI
 END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
-# The search for a request's body ends after this many frames, 30 us at most. If it finds the body, the
-# request bypasses `h2`, which would take 100 us.
+# The most frames in which the door searches for a request's body. The search takes at most 30 us. If the
+# door finds the body, it serves the request without `h2`, which saves 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
-# The limit on the CONTINUATION frames of one header block. The largest block fits into two frames, and
-# real clients do not use smaller frames.
+# The limit on the CONTINUATION frames of one header block. Real clients fill their frames, and then even
+# the largest block needs only two frames.
 CONTINUATIONS = 8
 # A dozen settings are defined, and browsers send one or two more.
 SETTINGS_ENTRIES = 32
@@ -43,9 +43,10 @@ class RefusedError(Exception):
 
 
 class Frames:
-    """The arrived bytes of one connection, until `take` returns them. Owner: the connection.
+    """The bytes of one connection that have arrived and that `take` has not returned yet. Owner: the
+    connection.
 
-    `credit`: how much the client's next frames can cost. Useful work and time restore it.
+    `credit`: how much the client's next frames can cost. Useful work restores credit, and so does time.
     """
 
     __slots__ = (
@@ -87,8 +88,8 @@ class Frames:
         self.credit = min(self.credit + units, float(self._limits.http2_credit))
 
     def take(self) -> bytes:
-        """Return the next frame, or a header block with all of its frames; b"" if it is not complete yet.
-        Raises RefusedError."""
+        """Return the next frame, or a header block with all of its frames. Returns b"" if the frame or
+        the block is not complete yet. Raises RefusedError."""
         data, at = self._data, self._at
         if self._preface:
             if data[: len(PREFACE)] != PREFACE[: len(data)]:
@@ -126,9 +127,9 @@ class Frames:
         return data[at:end]
 
     def find_body(self, number: bytes) -> bytes | None:
-        """Return the body of the stream `number` if it has arrived whole in one frame; `take_body` then
-        takes that frame. The frame need not be the next one: a client with many requests sends several
-        heads before the bodies."""
+        """Return the body of the stream `number` if the whole body has arrived in one frame. Other frames
+        can come before that frame: a client with many requests sends several heads before the bodies.
+        `take_body` then takes the frame."""
         data, at = self._data, self._at
         for _ in range(LOOK_AHEAD):
             begin = at + HEADER_BYTES
@@ -179,21 +180,24 @@ class Frames:
 
 
 def _size(data: bytes, at: int) -> int:
-    """Raises RefusedError if the payload is too large, even before the payload has arrived."""
+    """Return the size of a frame's payload, which need not have arrived. Raises RefusedError if the size
+    is too large."""
     size = data[at] << 16 | data[at + 1] << 8 | data[at + 2]
     if size > FRAME_BYTES:
         raise RefusedError(ErrorCodes.FRAME_SIZE_ERROR)
     return size
 
 
-# The limit on the cost of all connections' frames in one pass of the reactor, in the units above: 6 ms.
+# The cost of the frames, in the units above, that all connections share in one pass of the reactor: 6 ms.
+# With more than 32 connections, the pass can cost more: each connection has at least LEAST_COST.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms
 
 
 class Turns:
-    """The bound on the work of each connection in a pass of the reactor. Owner: the door."""
+    """The share of each connection in the work of one pass of the reactor. All connections have an equal
+    share of PASS_COST, within LEAST_COST and MOST_COST. Owner: the door."""
 
     __slots__ = ("_at_work", "_pass", "_share")
 
@@ -203,7 +207,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Begin a connection's turn in the pass `number`; return how much its frames can cost."""
+        """Begin the turn of a connection in the reactor's pass `number`. Return how much the connection's
+        frames can cost in this turn."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -1,7 +1,7 @@
-"""The head of an HTTP/2 request, checked by the rules of HTTP/1.1 in `api.door.framing`.
+"""The head of an HTTP/2 request. The door checks it by the rules of HTTP/1.1 in `api.door.framing`.
 
-A head that HTTP/1.1 cannot express is refused, since a proxy before or behind this server can
-translate it to HTTP/1.1.
+A proxy can translate an HTTP/2 request to HTTP/1.1. So the door refuses a head that HTTP/1.1 cannot
+express.
 """
 
 import re
@@ -55,7 +55,8 @@ def head_of(decoded: Fields) -> Head:
 
 
 def check_trailers(decoded: Fields) -> None:
-    """Check the fields after a body, which are then dropped. Raises MalformedError."""
+    """Check the trailers, which are the fields after a body. Nothing uses them after the check. Raises
+    MalformedError."""
     for name, value in decoded:
         _check_field(name, value)
 

@@ -34,7 +34,7 @@ class RequestLane(Protocol):
         """Send the head of an answer."""
 
     def send(self, request: "StreamAnswering") -> None:
-        """Send the ready part of the request's answer, as fast as the client takes it."""
+        """Send the part of the request's answer that is ready, as fast as the client takes it."""
 
     def open_window(self, number: int, size: int) -> None:
         """Let the client send `size` bytes more."""
@@ -58,4 +58,4 @@ class RequestLane(Protocol):
         """Report an error of the server."""
 
     def stalled(self, request: "StreamAnswering") -> None:
-        """Abort an answer of which the client has taken nothing for too long."""
+        """Abort an answer, because the client takes the answer too slowly."""

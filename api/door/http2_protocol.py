@@ -1,6 +1,7 @@
 """`h2` with the door's settings, and with a coding of header blocks that saves CPU and memory.
 
-`api.door.http2_head` checks the client's fields, because `h2` would examine each of them seven times.
+`h2` does not check the fields of requests here, because it would examine each field seven times.
+`api.door.http2_head` checks them instead.
 """
 
 import re
@@ -14,11 +15,12 @@ from h2.settings import SettingCodes, Settings
 from api.door.framing import MAX_HEAD, Head
 
 STREAMS = 100  # requests at once on one connection; more would only wait for the same event loop
-# The most kinds of settings that a client can send on one connection. `h2` keeps unknown kinds too: all
-# 65,536 kinds, sent in 400 KB, took 56 MB for each connection.
+# The most kinds of settings that a client can send on one connection. `h2` keeps every kind, known or
+# not. Without the limit, a client could send all 65,536 kinds in 400 KB, and they would take 56 MB.
 SETTINGS = 32
-# The window of a whole connection. The door always reopens it, because the windows of the streams bound
-# the bytes held. The protocol's default, 64 KiB, allowed 0.65 MB/s over a round trip of 100 ms.
+# The window of a whole connection. The door reopens it for all bytes that arrive: the bytes that the door
+# holds are bounded by the windows of the streams. The protocol's default is 64 KiB, which would allow
+# only 0.65 MB/s over a round trip of 100 ms.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
 ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame
@@ -31,8 +33,9 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# Matches a header block that begins with three changes of the table's size. The door refuses it: clients
-# need at most two changes (RFC 7541, 4.2), and `hpack` would carry out all 30,000 that fit into a block.
+# Matches a header block that begins with three changes of the table's size. The door refuses such a
+# block: clients need at most two changes (RFC 7541, 4.2). A block has room for 30,000 changes, all of
+# which `hpack` would carry out.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # The entries of HPACK's static table that answers use.
 _NAMES = {
@@ -52,11 +55,12 @@ _EMPTY_TABLE = b"\x20"  # sent once: the server's answers never use the client's
 
 
 class Decoder(hpack.Decoder):
-    """A decoder of requests' header blocks that remembers the last block. If the last block did not
-    change HPACK's table, an equal block has the same fields, and is not decoded again.
+    """A decoder of requests' header blocks that remembers the last block. A block that is equal to the
+    last block is not decoded again if the last block did not change HPACK's table: the fields of both
+    blocks are then equal.
 
-    `head`: the head that the connection has parsed from the last block. `decoded`: the door has called
-    `ahead` for the block that `h2` will pass to `decode` next.
+    `head`: the head that the connection has parsed from the last block. `decoded`: the door has decoded
+    the next block with `ahead`, so the next call of `decode` returns the fields that `ahead` returned.
     """
 
     def __init__(self) -> None:
@@ -89,7 +93,8 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return a value that changes with the table: the table's sizes and its newest entry."""
+        """Return the sizes and the newest entry of HPACK's table: at least one of them changes when the
+        table changes."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
@@ -109,9 +114,9 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """The encoder of answers' header blocks. `h2` passes only the status to it, because `h2` would copy
-    and examine each field several times. Before each call of `h2`, the caller encodes the block's other
-    fields with `literals`, and sets `fields` to the result."""
+    """The encoder of answers' header blocks. `h2` would copy and examine each field several times, so the
+    door passes only the status to `h2`. The door encodes the other fields with `literals`, and stores the
+    result in `fields` before it calls `h2`. `encode` appends `fields` to the encoded status."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +125,8 @@ class Encoder(hpack.Encoder):
 
     @property
     def header_table_size(self) -> int:
-        """The size of the table for the server's headers: always 0, whatever size the client allows."""
+        """The size of HPACK's table for the headers of answers. It is always 0, whatever size the client
+        allows."""
         return 0
 
     @header_table_size.setter
@@ -141,7 +147,7 @@ class Encoder(hpack.Encoder):
 
 
 def _prefix(name: bytes) -> bytes:
-    """Return the bytes before a value: a name of the static table, or the name itself."""
+    """Return the encoded name of a field: its number in HPACK's static table, or the name itself."""
     index = _NAMES.get(name)
     return b"\x00" + _length(len(name)) + name if index is None else bytes((0x0F, index - 15))
 
@@ -170,7 +176,7 @@ _PREFIXES = {
 class Protocol(H2Connection):
     """One connection's state."""
 
-    # `h2` remembers 65,536 closed streams by default, which would take 6 MB.
+    # By default, `h2` remembers 65,536 closed streams of a connection, which would take 6 MB.
     MAX_CLOSED_STREAMS = 1_000
 
     decoder: Decoder
@@ -192,5 +198,6 @@ class Protocol(H2Connection):
         self.increment_flow_control_window(CONNECTION_WINDOW - STREAM_WINDOW)
 
     def release(self) -> None:
-        """Drop all state: `h2` has reference cycles, which would wait for the garbage collector."""
+        """Drop all state. The objects of `h2` refer to each other, so they would otherwise stay in memory
+        until the next garbage collection."""
         vars(self).clear()

@@ -1,8 +1,8 @@
-"""The sending half of an HTTP/2 connection: answers in turns within the client's windows, and the
-connection's end.
+"""The sending half of an HTTP/2 connection. It sends the answers in turns, within the client's windows,
+and ends the connection.
 
-It puts no part of an answer into a frame before the socket has taken the earlier frames. Nothing
-here awaits.
+It puts a part of an answer into a frame only when the socket has taken all earlier frames. Nothing here
+awaits.
 """
 
 from collections.abc import Callable
@@ -69,7 +69,7 @@ class Sending(Channel):
         self._streams: dict[int, StreamRequest] = {}
         self._sending: dict[int, StreamAnswering] = {}  # streams with something to send, in turns
         self._blocked: dict[int, StreamAnswering] = {}  # streams that wait for their windows
-        self._busy = False  # in a turn of the reactor; its end sends all frames
+        self._busy = False  # the connection has its turn, whose end sends all frames
         self._ending = False  # the last frame was written
         self._ends = False  # this connection, not the door, closes after its last answer
         self._lingering = False
@@ -102,9 +102,11 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the connection's turn. Between two turns, send now if no other request is
-        open, otherwise in the reactor's next pass. A commit often answers several requests: their
-        answers are then sent together.
+        """Send the pending frames soon. During a turn of the connection, do nothing: the end of the turn
+        sends them. Between two turns, send now if only one request is open.
+
+        If several requests are open, send in the reactor's next pass: a commit often answers several
+        requests, and their answers are then sent together.
         """
         if not self._busy:
             if len(self._streams) > 1:
@@ -178,8 +180,9 @@ class Sending(Channel):
             self._again()  # other connections are served first
 
     def _put_bodies(self) -> None:
-        """Put parts of answers into frames, in turns: together at most a slice."""
-        # A `FairQueue` would hold a queue of items for each stream, which has only one answer.
+        """Put parts of answers into frames. The streams take turns. One call takes at most SLICE_BYTES of
+        all answers together."""
+        # A dict is enough: a `FairQueue` has a queue for each key, but a stream has only one answer.
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:
@@ -234,7 +237,7 @@ class Sending(Channel):
         self._h2.release()
 
     def _end(self, code: ErrorCodes) -> None:
-        """Send GOAWAY with the number of the last request served, and close."""
+        """Send GOAWAY with the number of the client's newest stream, and close the connection."""
         if not self._ending:
             self._h2.close_connection(code)
             self._last_word()

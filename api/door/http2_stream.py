@@ -1,7 +1,7 @@
 """One HTTP/2 request, from its head to the end of its answer.
 
-The stream's window bounds the held bytes of the body. At most a slice of the answer is held.
-Nothing here awaits.
+The stream's window bounds the bytes of the body that the request holds. The request holds at most
+SLICE_BYTES of an answer from the application. Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -53,8 +53,9 @@ class StreamRequest(StreamAnswering):
     # --- what comes from the client
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
-        """Judge the head. `admitted`: the admission of an earlier request with an equal head. `body`: the
-        whole body, if it came with the head."""
+        """Decide from the head who serves the request: ingestion, the application or another worker.
+        `admitted`: the admission of an earlier request with an equal head, which can hold for this
+        request too. `body`: the whole body, if it came with the head."""
         head = self.head
         request_relay = self._lane.request_relay
         if request_relay is not None and admitted is None:
@@ -78,7 +79,7 @@ class StreamRequest(StreamAnswering):
             self.refuse(refusal)
             return
         lane.know(True)
-        # A head with an Origin is judged anew each time: the allowed origins can change.
+        # Do not reuse the admission of a request with an Origin: the allowed origins can change.
         lane.admitted = admitted if head.origin is None else None
         self._admitted = admitted
         self._allowance = admitted.allowance
@@ -150,8 +151,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Double the window: the client can send as many bytes again as have come. All these bytes
-            # together can exceed the limit of a body, so that an oversized body is noticed.
+            # Let the client send as many bytes again as have come. The total can exceed the limit of a
+            # body: the bytes beyond the limit show that the body is too large, and it is refused.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -256,8 +257,9 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """Give the held bytes back to the budget: from now on, the application counts the bytes that it
-        holds. A slow body is allowed while it keeps coming, and a long body can get a larger window.
+        """Begin to stream the body to the application. From now on, the application counts the bytes of
+        the body, so give them back to the door's budget. The body may be slow as long as it keeps coming.
+        A long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

@@ -4,7 +4,7 @@ the client's own connection."""
 from api.door.exchange import HOP_BY_HOP
 from api.door.framing import Head
 
-# The status with which a worker announces that it closes an idle link; no other answer has it.
+# A worker sends this status when it closes an idle link. No other answer has this status.
 GONE = 421
 GOODBYE = (
     b"HTTP/1.1 %d Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n" % GONE
@@ -12,7 +12,8 @@ GOODBYE = (
 
 
 def head_on_link(head: Head, request_id: str) -> bytes:
-    """Return a request's head in the form for a link. It has no Expect: this door sends 100 Continue."""
+    """Return a request's head in the form for a link. The door of the relaying worker sends 100 Continue
+    to the client, so the head on the link has no Expect field."""
     target = head.path + (b"?" + head.query if head.query else b"")
     lines = [b"%b %b HTTP/1.1" % (head.method, target)]
     dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}

@@ -18,7 +18,8 @@ Accept = Callable[[socket.socket, tuple[str, int]], bool]
 
 
 class Listener:
-    """One listening socket. `accept` takes a connection; if it returns False, the listener pauses."""
+    """One listening socket. The listener gives each new connection to `accept`. If `accept` returns
+    False, the listener pauses."""
 
     def __init__(
         self,
@@ -60,7 +61,8 @@ class Listener:
                 return
 
     def abort(self, error: BaseException | None) -> None:
-        """Pause after an error in `ready`, then continue: a bug there must not end the listener."""
+        """Pause, then continue. The reactor calls `abort` after an error in `ready`, which must not end
+        the listener."""
         self._rest()
 
     def _rest(self) -> None:
@@ -111,7 +113,8 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def see_that_free(host: str, port: int) -> None:
-    """Raise OSError if another program listens at an address of `host`. No socket stays open."""
+    """Raise OSError if another program listens at an address of `host`, at `port`. The check closes its
+    own sockets."""
     for family, address in _addresses(host, port):
         _bound(family, address).close()
 

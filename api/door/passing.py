@@ -18,7 +18,7 @@ from engine.model.errors import Refusal
 
 
 class Progress:
-    """The time budget of one body. Only time spent waiting for the client counts."""
+    """The time budget of one body. Only the time in which the door waits for the client counts."""
 
     __slots__ = ("_came", "_limits", "_since", "_waited", "streamed")
 
@@ -34,7 +34,7 @@ class Progress:
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """Begin to wait for the client; return for how many seconds it may let the door wait."""
+        """Begin to wait for the client. Return the most seconds that the door waits."""
         self._count(now)
         self._since = now
         limits = self._limits
@@ -145,8 +145,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Give the body's bytes back to the budget: from now on, the application counts the bytes that it
-        holds. A slow body is allowed while it keeps coming.
+        """Begin to stream the body to the application. From now on, the application counts the bytes of
+        the body, so give them back to the door's budget. The body may be slow as long as it keeps coming.
         """
         if self._exchange is exchange:
             self._give_back()

@@ -18,7 +18,8 @@ from engine.runtime.tally import Tally
 
 # The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin one.
 STARTS = 4
-# Each waiting request takes about 10 KB. Beyond the limit, some would exceed WAIT_S.
+# The most requests that wait for a place. Each takes about 10 KB. If more requests waited, some of them
+# would wait longer than WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
@@ -47,9 +48,10 @@ class Places:
         self._news = trio.Event()
 
     async def take(self, account: str) -> "Place":
-        """Return a place, once it is the account's turn. Raises Refusal 503 if too many requests wait,
-        or this one waited too long; then nothing has begun."""
-        # An account can have at most as many waiting requests as the queue has free places.
+        """Wait for the account's turn, and return a place. Raises Refusal 503 if too many requests wait,
+        or if this request has waited too long."""
+        # A request can wait only while its account has fewer waiting requests than the queue could still
+        # take.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
@@ -106,7 +108,7 @@ class Places:
 
 
 class Place:
-    """A place of an account. `given` is set when the request can use the place."""
+    """The place of one request. `given` is set when the request can begin."""
 
     __slots__ = ("_give_back", "account", "given")
 
@@ -116,7 +118,7 @@ class Place:
         self._give_back: Callable[[str], None] | None = give_back
 
     def give_back(self) -> None:
-        """Give the place back, for another request. A second call does nothing."""
+        """Give the place back, so that another request can use the place. A second call does nothing."""
         give_back, self._give_back = self._give_back, None
         if give_back is not None and self.given.is_set():
             give_back(self.account)
@@ -134,15 +136,15 @@ def account_of(entry: Entry | None, host: str) -> str:
     return f"address {(address.packed if address.version == 4 else address.packed[:NETWORK_BYTES]).hex()}"
 
 
-# Smaller answers are not counted: the socket nearly always takes them without waiting for the client.
+# Smaller answers are not counted, because the socket's buffer nearly always takes them at once.
 LEAST_BYTES = 4 * 1024
 UNTAKEN_RETRY_S = 2
 TOO_MUCH_UNTAKEN = "too many bytes of answers wait to be read: read them, then try again"
 
 
 class UntakenAnswers:
-    """The budget for bytes of answers that clients have not taken, in HTTP/1.1 and HTTP/2. Only the trio
-    thread uses it."""
+    """The budget for the bytes of answers that the server holds until the clients take them. HTTP/1.1 and
+    HTTP/2 share the budget. Only the trio thread uses it."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -156,15 +158,15 @@ class UntakenAnswers:
         return not own or own + size <= self._total - self.drawn
 
     def check(self, account: str) -> None:
-        """Refuse a request before it begins, if its account reads its answers too slowly. Raises
-        Refusal 503."""
+        """Raise Refusal 503 if an account's clients read their answers too slowly. The check comes before
+        a request begins."""
         if not self.has_room(account):
             self.refused += 1
             raise Refusal("overloaded", TOO_MUCH_UNTAKEN, retry_after_s=UNTAKEN_RETRY_S)
 
     def draw(self, account: str, size: int, *, must: bool = False) -> bool:
-        """Take `size` bytes. If there is no room and `must` is not set, take nothing and return
-        False."""
+        """Take `size` bytes from the budget. If the budget has no room, return False and take nothing.
+        With `must`, take the bytes even if the budget has no room."""
         if not must and not self.has_room(account, size):
             self.refused += 1
             return False

@@ -41,12 +41,13 @@ _OUTCOME_UNKNOWN = (
 _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which can be restarting
-# How long the relay tries to send a request whose outcome is unknown again, to the part's next worker. A
-# killed worker or a dead machine is replaced in 1 to 4 s.
+# When the outcome of a request is unknown, the relay sends the request again to the part's next worker.
+# This is the time to reach that worker: a killed worker or a dead computer is replaced in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
-# The tries of a request, each True if it needs a new link. The first uses a kept link, which can have
-# ended meanwhile. The second uses a new one; the worker at its end can be killed, so there is a third.
+# The relay tries up to three times to send a request. True: the try opens a new link. The first try can
+# use an idle link. An idle link can have ended, so the second try opens a new link. The third try is for
+# the case that the other worker is killed during the second try.
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
@@ -69,9 +70,10 @@ class RequestRelay:
         *,
         moved: Callable[[], Iterable[int]] | None = None,
     ) -> None:
-        """`catch_up` waits until this worker has read all configuration written so far. `places`: the
-        most requests that are relayed at once; each takes a descriptor in both workers. `moved` returns
-        the parts that have moved to other nodes since its last call; None: parts do not move."""
+        """`catch_up` waits until this worker has read all configuration written so far. `places` limits
+        the requests that are relayed at once: each relayed request needs a file descriptor in this worker
+        and in the other worker. `moved` returns the parts that have moved to other nodes since the last
+        call of `moved`; None: parts do not move."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -88,8 +90,8 @@ class RequestRelay:
         self.relayed = 0
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part whose worker must answer a request; None: this worker; UNKNOWN: ask
-        `decide`.
+        """Return the part whose worker must answer a request. None: this worker must answer it. UNKNOWN:
+        `decide` must find out.
         """
         authorization = fields.get(b"authorization")
         if authorization is None:
@@ -101,14 +103,15 @@ class RequestRelay:
         return None if number == self._part.number else number
 
     async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Read newer configuration. Return the part of the workspaces to which a request belongs whose
-        credential was unknown. None: the credential is still unknown, or is this worker's."""
+        """Read newer configuration, because the request's credential was unknown. Return the part whose
+        worker must answer the request. None: this worker must answer it, perhaps because the credential
+        is still unknown."""
         if self._strangers.available_tokens:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
                     await self._catch_up()
-                # Many requests can have waited for the same configuration. One of them continues in each
-                # round of the loop: all together would hold the loop for 10 ms.
+                # Many requests can have waited for the same configuration. If all of them continued in
+                # one round of trio's loop, the round would take 10 ms. So one continues in each round.
                 async with self._decides:
                     await trio.lowlevel.checkpoint()
         part = self.part_of(fields)
@@ -119,12 +122,13 @@ class RequestRelay:
     ) -> None:
         """Let another worker answer a request.
 
-        If no worker has begun the request, the answer is 503. If the link breaks after a worker may have
-        begun, and before the answer, the outcome is unknown:
+        If no worker has begun the request, the answer is 503. If the link breaks when a worker may have
+        begun the request but has not answered, the outcome is unknown:
 
-        - If a repeat has no second effect, and the other machine is not silent, the part's next worker
-          serves the request again.
-        - Otherwise, or if that fails too, the answer is 500. For a method that changes nothing it is 503.
+        - If the relay still has the whole request, and a repeat has no second effect, the relay sends the
+          request again to the part's next worker. After a SilentError, the relay sends nothing again.
+        - Without a repeat, or if the repeat fails, the answer is 500. For a method that changes nothing,
+          the answer is 503.
         """
         self.relayed += 1
         if self.is_away(part):
@@ -168,8 +172,8 @@ class RequestRelay:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    # The idle links of this part lead to the silent machine too: the part's next
-                    # request needs a new link.
+                    # The part's idle links lead to the same computer, which does not respond. Drop
+                    # these links, so that the part's next request opens a new link.
                     self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:
@@ -241,8 +245,8 @@ class RequestRelay:
             self.forget(part)
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
-        # Find moved parts before opening a link. When a move is found, all requests of the part are
-        # cancelled. If that came later, it would also cancel requests on links to the new node.
+        # `refresh` cancels all requests of a part that has moved. Call `refresh` before opening a link:
+        # afterwards, it would also cancel requests on new links, which lead to the part's new node.
         self.refresh()
         kept = None if fresh else self._idle.get((part, client[0]))
         while kept:
@@ -305,8 +309,8 @@ _event, _batch = msgspec.json.Decoder(_Keyed), msgspec.json.Decoder(_KeyedBatch)
 
 
 def can_repeat(head: Head, data: bytes) -> bool:
-    """Return True if serving a request twice has no second effect. `data` is the whole request, as
-    `api.door.link_form` writes it."""
+    """Return True if a request that is served twice has the effect of one request. `data` is the whole
+    request in the form for a link (`api.door.link_form`)."""
     if head.method in SAFE:
         return True
     if head.method != b"POST":

@@ -41,7 +41,7 @@ def status_line(status: int) -> bytes:
 
 
 def connection_line(keep: bool, minor: int) -> bytes:
-    """Return the Connection header if one is needed, with its line end."""
+    """Return the Connection header with its line end, or b"" if the answer needs no such header."""
     if not keep:
         return _CLOSE
     return b"" if minor else _KEEP_ALIVE
@@ -60,8 +60,8 @@ def render(
     retry_after_s: int | None,
     connection: bytes,
 ) -> bytes:
-    """Return a whole answer with a JSON body. `connection` comes from `connection_line`, with further
-    header lines if there are any."""
+    """Return a whole answer with a JSON body. `connection` is the result of `connection_line`; further
+    header lines can follow in it."""
     if retry_after_s is not None:
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     if status == 401:
@@ -86,7 +86,7 @@ def render(
 def render_head(
     status: int, headers: Iterable[tuple[bytes, bytes]], keep: bool, minor: int, dated: bool
 ) -> bytes:
-    """Return the head of an answer from the application; `dated`: the headers already have a Date."""
+    """Return the head of an answer, with its empty line. `dated`: `headers` already have a Date."""
     lines = [status_line(status), lines_of(headers)]
     if not dated:
         lines.append(b"date: %b\r\n" % _date.text())
