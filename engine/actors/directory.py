@@ -326,9 +326,7 @@ class Directory:
         async for row in in_slices(rows, RECOVER_AT_ONCE):
             self.dirty.add(row.destination)
             if row.destination not in self.actors:
-                if (
-                    row.destination not in self._dormant
-                ):  # it is there if a recovery before this one broke
+                if row.destination not in self._dormant:  # else a recovery before this one broke
                     self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 self.awaken(row.destination)
         self._recovered = True
