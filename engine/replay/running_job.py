@@ -18,8 +18,8 @@ _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class RunningJob:
-    """An unfinished job. Owner: the runner. `lost`: memory and store differ, so the runner must load the
-    job again."""
+    """An unfinished job, owned by the runner. `lost` is True if the job in memory differs from the job in
+    the store. The runner then loads the job again."""
 
     def __init__(self, job: ReplayJob, legs: list[Leg], now: float) -> None:
         self.job = job
@@ -33,12 +33,13 @@ class RunningJob:
         self._took_lane: set[str] = set()  # destinations whose last step was a parked lane's
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
-        # In the order of turns. A `FairQueue` would hold a queue of items for each leg.
+        # The open legs in the order of their turns. A `FairQueue` would need more memory: it has a queue
+        # of items for each leg.
         self._legs = OrderedDict((leg.destination, leg) for leg in legs if not leg.ended)
 
     def renew(self, job: ReplayJob) -> None:
-        """Replace the job by the store's version, except its selection, which the store can leave out.
-        Only the runner and a cancellation change a job's status."""
+        """Replace the job by the store's version, but keep the job's selection: the store can leave the
+        selection out. If the status in the store differs from that in memory, the job is `lost`."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)
@@ -64,7 +65,8 @@ class RunningJob:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Return True if the runner must ask the store whether the job has ended."""
+        """Return True if the runner must ask the store whether the job has ended: after a delivery or a
+        leg of the job has ended, and otherwise every ASK_AGAIN_S."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
@@ -94,8 +96,8 @@ class RunningJob:
             yield self._legs[destination]
 
     def lane_first(self, leg: Leg) -> bool:
-        """Return True if a leg's next step is in a parked lane. Such steps and steps from the leg's
-        cursor alternate."""
+        """Return True if a leg's next step reads a parked lane, or False if it reads on from the leg's
+        cursor. Called when both are possible: the two kinds of steps alternate."""
         if leg.destination in self._took_lane:
             self._took_lane.remove(leg.destination)
             return False

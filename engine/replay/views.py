@@ -70,8 +70,8 @@ def selection_document(job: ReplayJob) -> SelectionDocument:
 
 
 class JobProgress(Struct, frozen=True):
-    """The progress of a job. `percent`: how many of its deliveries are settled or skipped. `eta_s`: None
-    if not known."""
+    """The progress of a job. `percent` of the job's deliveries are settled or skipped. `eta_s` is the
+    estimated time until the job ends, None if not known."""
 
     remaining: int
     percent: float

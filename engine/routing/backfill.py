@@ -1,4 +1,4 @@
-"""The rules of one destination, applied to past events, in slices."""
+"""The search for past events that the rules of one destination choose, in slices."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ class DestinationRoutes:
         self._router = router
 
     async def meant(self, destination: str, events: Sequence[Event]) -> list[Event]:
-        """Return the events that match a rule of the destination, without regard to filters."""
+        """Return the events for which the destination has a rule. Filters are not evaluated."""
 
         def work(pause: Callable[[], None]) -> list[Event]:
             steps, routes = Steps(pause), _Routes(self._router, destination, pause)

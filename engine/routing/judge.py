@@ -22,17 +22,17 @@ from engine.submission.receipts import Accepted
 from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import claim_of
 
-# If other environments have work, the evaluations pause after each slice, for this many times the slice's
-# duration. Evaluations then use at most a quarter of the loop.
+# If other environments have sent events lately, an evaluation pauses after each slice for REST times the
+# CPU time of the slice. So evaluations use at most a quarter of the loop's time.
 REST = 3.0
-# If an environment's last event took longer than this, and other environments have work, its next events
-# wait for their turn before they begin. Otherwise many connections could each run the first slice of an
-# evaluation in one pass of the event loop.
+# If the evaluation of an environment's last event took longer than this, and other environments have sent
+# events lately, the next evaluations of the environment wait for their turn before they begin. Otherwise
+# many connections could each begin an evaluation, and run its first slice, in one pass of the event loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # The limits on paused evaluations: for each environment, and for all environments together. Further
-# evaluations wait for their turn before they begin. A paused evaluation holds its decoded event, which
-# can take 24 times the bytes of its JSON: 6 MB for the largest event.
+# evaluations wait for their turn before they begin. A paused evaluation holds its decoded event in
+# memory. The decoded event can be 24 times as large as its JSON: 6 MB for the largest event.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 
@@ -40,12 +40,13 @@ T = TypeVar("T")
 
 
 class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
-    """The evaluation of an event has paused. `EventJudge.finish` completes it."""
+    """Raised if the evaluation of an event has paused, or must wait before it begins.
+    `EventJudge.finish` completes the evaluation."""
 
     def __init__(
         self, event: Event, slices: Slices[tuple[Choice, ...]], used_s: float | None = None
     ) -> None:
-        """`used_s`: CPU used so far, None if the evaluation has not begun."""
+        """`used_s`: CPU seconds used so far, None if the evaluation has not begun."""
         super().__init__()
         self.event = event
         self.slices = slices
@@ -113,17 +114,18 @@ class EventJudge:
         work: Callable[[Callable[[], None]], T],
         account: str | None = None,
     ) -> T:
-        """Do other work, such as a preview, in slices, in turn with other environments. Raises Refusal.
+        """Do other work of an environment, such as a preview, in slices. Environments take turns. Raises
+        Refusal `overloaded` if the environment has used up its CPU time or too much of its work waits.
 
-        The work is charged like the evaluation of an event of `size` bytes. If a customer's session asks,
-        its `account` is charged, otherwise the environment.
+        The work is charged like the evaluation of an event of `size` bytes. For a customer's session, the
+        work is charged to the customer's `account`, otherwise to the environment.
         """
         admit = partial(self._judging.admit, environment, account)
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # Admission is checked again: meanwhile other work may have used up the CPU time of the
-            # environment or account.
+            # When the work's turn comes, `_go_on` checks admission again: while the work waited, other
+            # work may have used up the CPU time of the environment or account.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)
@@ -208,7 +210,7 @@ class EventJudge:
 
 
 class _Spent:
-    """Seconds of the CPU that one piece of work took, None before it begins."""
+    """The counter of the CPU seconds of one piece of work. `seconds` is None before the work begins."""
 
     __slots__ = ("seconds",)
 

@@ -1,6 +1,7 @@
 """The limit on the loop's CPU time for the schemas and filters of one environment: a leaky bucket.
 
-Only time beyond the needs of ordinary schemas and filters counts. Nothing here awaits.
+Each event has some free time, enough for ordinary schemas and filters. Only time beyond the free time
+counts.
 """
 
 import math
@@ -12,15 +13,16 @@ from msgspec import Struct
 
 from engine.model.errors import Refusal
 
-# The time that is not counted for an event: enough for some 20 patterns, or hundreds of comparisons. Each
-# byte of the event adds FREE_S_A_BYTE: 1.5 times the time to decode a byte and check it against a plain
-# schema.
+# The free time of an event: enough to match some 20 patterns, or for hundreds of comparisons. Each byte
+# of the event adds FREE_S_A_BYTE to the free time. This is 1.5 times the time to decode a byte and to
+# check it against a plain schema.
 FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
 BURST_S = 0.5  # the debt beyond which events are refused: some ten of the costliest events
-# Work for customers' sessions is counted apart from events, with the same share and burst. One customer
-# can use a quarter of that share and burst.
+# Work for the sessions of an environment's customers is counted apart from the environment's events.
+# SHARE and BURST_S limit this work, too. The sessions of one customer can use a quarter of both
+# (1 / CUSTOMER_PART).
 CUSTOMER_PART = 4
 KEPT = 1_000  # debts that are kept; beyond it, paid debts are forgotten
 
@@ -63,7 +65,8 @@ class JudgingTime:
     def charge(
         self, environment: int, seconds: float, size: int, account: str | None = None
     ) -> None:
-        """Count the CPU that the judgement of an event of `size` bytes took. `account`: see `admit`."""
+        """Count the CPU seconds that the judgement of an event took. `size`: the event's bytes.
+        `account`: as in `admit`."""
         excess = seconds - FREE_S - size * FREE_S_A_BYTE
         if excess <= 0:
             return

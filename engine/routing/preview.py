@@ -1,6 +1,7 @@
 """The preview of an event: the rules that name its type, the result of each, and the destinations.
 
-It changes nothing. Nothing here awaits: the caller's pauses divide a long preview into slices.
+The preview changes nothing, and awaits nothing. It calls the caller's `pause` now and then, so that the
+caller can divide a long preview into slices.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,8 +40,8 @@ class Reason(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """The result of one rule for an event. `filter_value` is None if there is no filter or it failed.
-    `read`: the members of the event that the filter names."""
+    """The result of one rule for an event. `filter_value` is None if the rule has no filter, or if its
+    filter failed. `read`: the members of the event that the filter names."""
 
     rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
@@ -61,8 +62,8 @@ class Reached(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """The preview of an event. `refusal`: the event does not conform to the active schema, or too many
-    destinations match. `reached` is then empty."""
+    """The preview of an event. `refusal` is set if the event does not conform to the active schema, or if
+    too many destinations match. `reached` is then empty."""
 
     refusal: Refusal | None
     reached: list[Reached]
@@ -80,8 +81,8 @@ def preview(
     trial: RuleModel | None,
     pause: Callable[[], None],
 ) -> Preview:
-    """Judge an event by all rules of its environment; with `customer`, by those of the customer's
-    destinations. `trial` is a rule that does not exist yet.
+    """Judge an event by all rules of its environment. With `customer`, judge it only by the rules of the
+    customer's destinations. `trial` is a further rule, which does not exist yet.
     """
     refusal = _refusal(models, event, pause)
     steps, judge = Steps(pause), _Judge(event, pause)
@@ -103,8 +104,8 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # These steps, at which other tasks can run, count patterns and the compilation of a filter.
-            # The filter's run counts its own.
+            # Count the steps of one rule: to show it, to match its patterns and to compile its filter.
+            # The filter itself calls `pause` while it runs.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)
@@ -143,7 +144,8 @@ def _once(portions: Iterable[list[RuleModel]], steps: Steps) -> Iterator[RuleMod
 def _indexes(
     models: Models, event: Event, customer: SessionCustomer | None
 ) -> Iterator[tuple[PatternIndex[RuleModel], bool]]:
-    """Yield the indexes that the caller sees, and for each whether its rules can apply to the event."""
+    """Yield the rule indexes that belong to the preview. With each, yield True if its rules can apply to
+    the event. A customer sees only the rules of its own destinations."""
     if customer is not None:
         own = models.index_of(event.environment, customer.external_id)
         if own is not None:

@@ -1,5 +1,4 @@
-"""The router: it finds the destinations of an event by rules that are compiled and looked up in
-memory.
+"""The router: it finds the destinations of an event in memory, by compiled rules.
 
 There is a compiled route for each environment, event type and customer. After a change of rules,
 schemas or destinations, a route is compiled again when it is next needed. Nothing here awaits.
@@ -49,7 +48,7 @@ class RouteCache(Generic[R]):
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
-        """Keep a route of `rules` rules, unless it alone exceeds an environment's bound."""
+        """Keep a route, which has `rules` rules. A route heavier than MOST_EACH is not kept."""
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 
@@ -79,8 +78,9 @@ class Alternative(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A destination that some events of the type go to: its rules, the highest priority first, up to the
-    first without a filter."""
+    """A destination that some events of the type go to. `options` has the destination's rules in order
+    of priority, the highest first. It ends with the first rule without a filter: this rule always
+    matches."""
 
     options: tuple[Alternative, ...]
 
@@ -98,8 +98,8 @@ class Candidate(Struct, frozen=True):
 
 
 class Filters(Struct, frozen=True):
-    """The destinations of one event type, if they depend on the event. `fields`: the members that filters
-    read."""
+    """The destinations of one event type, if the destinations depend on the event's content. `fields`:
+    the members of the event that the filters read."""
 
     candidates: tuple[Candidate, ...]
     fields: frozenset[str]
@@ -114,8 +114,9 @@ class Filters(Struct, frozen=True):
 
 
 class CompiledRoute(Struct, frozen=True):
-    """The route of events of one type and one customer, or no customer. `plain` has the destinations; if
-    a rule has a filter, `filters` chooses them instead."""
+    """The route of events of one type and one customer, or no customer. If no rule has a filter,
+    `plain` has the destinations. Otherwise `plain` is empty, and `filters` finds the destinations of
+    each event."""
 
     plain: tuple[Choice, ...]
     check: PayloadCheck | None = None  # the active schema of the type
@@ -127,9 +128,11 @@ class CompiledRoute(Struct, frozen=True):
 
 
 class Router:
-    """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is called
-    for each filter that could not be evaluated. `judging` counts the time of schemas, filters and
-    compilations: a client can cause a compilation with each event, if it always sends new types.
+    """The routes of all environments, used by the trio thread only. The router calls `failed` for each
+    filter that could not be evaluated.
+
+    `judging` counts the time of schemas, filters and compilations of routes. A client that always sends
+    new event types causes a compilation with each event.
     """
 
     def __init__(
@@ -175,8 +178,11 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return the route of own events of a type. It is not kept in `_routes`: a client's event whose
-        type is found there is not checked again, so clients could send own events."""
+        """Return the route of Angarium's own events of a type, which clients must not send.
+
+        The route is kept in `_own_routes`, because ingestion does not check a type that has a route in
+        `_routes`. If the route were in `_routes`, clients could send events of the type.
+        """
         audience, version = self._audience(environment, customer)
         known = self._own_routes.found.get((environment, event_type, audience))
         if known is not None and known[0] == version:
@@ -184,7 +190,8 @@ class Router:
         return self._compiled(self._own_routes, environment, event_type, customer, Steps(pause))
 
     def _audience(self, environment: int, customer: str | None) -> tuple[str | None, int]:
-        """Return the customer (None if its destinations have no rules) and the routes' version."""
+        """Return the customer and the version of the routes. The customer is None if there are no rules
+        for the customer's destinations."""
         models = self._models
         version = models.routing_version(environment)
         if customer is None or models.index_of(environment, customer) is None:
@@ -199,8 +206,9 @@ class Router:
         customer: str | None,
         steps: Steps,
     ) -> CompiledRoute:
-        """Compile a route. It is kept with the routing version from before the compilation. If rules
-        change while the compilation pauses, the route is out of date and is compiled again.
+        """Compile a route, and keep it with the routing version from before the compilation. If rules
+        change while the compilation pauses, this version is out of date. The route is then compiled again
+        when an event needs it.
         """
         models = self._models
         audience, version = self._audience(environment, customer)
@@ -227,15 +235,15 @@ class Router:
     def _candidates(
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        """Stop after `MAX_FANOUT` + 1 destinations that every event of the type goes to: these are too
-        many, so the event is refused.
+        """Yield the destinations that events of the type can go to. Stop after `MAX_FANOUT` + 1
+        destinations that have a rule without a filter: an event with so many destinations is refused.
         """
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
-        # By destination: `plain` has the best of its rules without a filter, if there is one. `filtered`
-        # has its rules with a filter, which are few.
+        # Both are by destination. `plain`: the destination's best rule without a filter, or None.
+        # `filtered`: the destination's rules with a filter, of which there are few.
         plain: dict[str, RuleModel | None] = {}
         filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):

@@ -15,7 +15,8 @@ Work = Callable[..., Awaitable[object]]
 
 
 class NurseryOwner:
-    """The owner of a nursery for tasks that outlive their callers. `nursery` is None if not open."""
+    """The owner of a nursery for tasks that outlive their callers. `nursery` is None while the nursery
+    is not open."""
 
     nursery: trio.Nursery | None = None
 

@@ -1,4 +1,7 @@
-"""The bisection of a refused group: the caller divides it until a part has only the item at fault."""
+"""The bisection of a group of items, to find the item for which the group is refused.
+
+The caller divides a refused group into halves, then each refused half, until a refused part has one item.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -16,12 +19,12 @@ class Bisection(Generic[T]):
         return bool(self._parts)
 
     def __iter__(self) -> Iterator[list[T]]:
-        """Yield the next part until none is left. Parts that are added meanwhile are yielded too."""
+        """Yield parts until none is left. The caller can add parts during the iteration."""
         while self._parts:
             yield self._parts.pop()
 
     def divide(self, part: Sequence[T]) -> bool:
-        """Divide a refused part: its halves come next. Return False if it cannot be divided."""
+        """Divide a refused part in two. The two halves come next. Return False for a part of one item."""
         middle = len(part) // 2
         if not middle:
             return False

@@ -1,8 +1,10 @@
 """The engine's clock: seconds since the epoch.
 
-The engine's clock begins with the wall clock's time. After that, it advances with trio's clock, so
-reading it needs no system call, and tests under `MockClock` move it too. If the wall clock is set, a look
-once a second notices this and sets the engine's clock. `instant` measures durations, and is never set.
+The engine's clock begins with the wall clock's time. After that, it advances with trio's clock. So
+reading it needs no system call, and tests under `MockClock` control it.
+
+Once a second, the engine's clock is compared with the wall clock, and set if the wall clock was set.
+Durations are measured with `Clock.instant`, which is trio's clock and is never set.
 """
 
 import time
@@ -19,7 +21,7 @@ log = structlog.get_logger("angarium.clock")
 
 
 class LoopClock(trio.abc.Clock):
-    """The clock of a trio run. It is read by a C function, because each event reads it seven times."""
+    """The clock of a trio run. A C function reads the time, because it is read seven times per event."""
 
     current_time = staticmethod(time.perf_counter)
 
@@ -31,10 +33,11 @@ class LoopClock(trio.abc.Clock):
 
 
 class Clock:
-    """Seconds since the epoch. Only a step of the wall clock moves them back."""
+    """The engine's clock, in seconds since the epoch. It goes back only if the wall clock is set back."""
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
-        # Like `trio.current_time`, without its look-up of the run: an event reads it twice.
+        # `trio.current_time` would look up the trio run on each call. `instant` does not: the engine
+        # calls it twice for each event.
         self.instant = trio.lowlevel.current_clock().current_time
         self._wall = wall
         self._offset = wall() - self.instant()
@@ -48,14 +51,14 @@ class Clock:
         return self._offset + instant
 
     async def run(self, stepped: Callable[[float], None]) -> None:
-        """Follow the wall clock until cancelled. Call `stepped` right after each step, as `look` does."""
+        """Follow the wall clock until cancelled: call `look` once a second."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
             self.look(stepped)
 
     def look(self, stepped: Callable[[float], None]) -> None:
-        """Follow the wall clock if it was set since the last look. Then call `stepped` with the step's
-        seconds (below 0: a step back)."""
+        """If the wall clock was set since the last look, set the engine's clock by as much. Then call
+        `stepped` with these seconds, which are below 0 if the clock was set back."""
         before = self.instant()
         by_s = self._wall() - self.now()
         if abs(by_s) <= STEP_S or self.instant() - before > READ_WITHIN_S:

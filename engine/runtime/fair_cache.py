@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-# How many owners are examined, to find an owner with more than an equal part: some microseconds.
+# The limit on the owners that are examined to find an owner with more than its equal share of the
+# cache. To examine them takes some microseconds.
 LOOKED_AT = 64
 
 
@@ -17,7 +18,7 @@ class FairCache(Generic[Owner, K, V]):
     __slots__ = ("_most", "_most_each", "_of", "_weights", "found", "weight")
 
     def __init__(self, most: int, most_each: int) -> None:
-        """`most`: the limit on the total weight of all entries; `most_each`: of one owner's entries."""
+        """`most` limits the total weight of all entries, `most_each` that of one owner's entries."""
         self._most = most
         self._most_each = most_each
         self.found: dict[K, V] = {}
@@ -57,8 +58,9 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of an owner with more than an equal part of the cache. If no such owner
-        is found, drop the oldest entry of the last owner examined."""
+        """Drop the oldest entry of an owner that has more than its equal share of the cache: of `owner`
+        itself, or of the first such owner among LOOKED_AT owners. If there is none, drop the oldest entry
+        of the last owner examined."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

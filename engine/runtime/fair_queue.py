@@ -1,6 +1,7 @@
 """The fair queue: one queue of items for each key, and the keys take turns (round robin).
 
-Operations take constant time, except for the keys that a caller passes over.
+To take an item needs constant time, unless a caller does not want the key whose turn it is. Then the time
+grows with the number of keys that are passed over.
 """
 
 from collections import OrderedDict, deque
@@ -41,8 +42,9 @@ class FairQueue(Generic[K, T]):
     _new_queue: Callable[[], _KeyQueue[T]] = _ItemQueue
 
     def __init__(self) -> None:
-        # A queue without items has no turn, with two exceptions: the queue of the last key is kept, since
-        # that key is likely to come again; and an empty queue whose last waiter left can stay.
+        # A key's queue is removed when its last item is taken, with two exceptions. If no key has items
+        # any more, the queue stays, because its key is likely to come again. If the last waiter of a
+        # queue leaves, the empty queue stays in `_turns` until a sweep.
         self._queues: dict[K, _KeyQueue[T]] = {}
         self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0
@@ -130,7 +132,7 @@ class FairQueue(Generic[K, T]):
         return queue.key, queue.popleft()
 
     def take_of(self, key: K) -> T:
-        """Take the first item of a key that has items. Its next turn comes after all other keys."""
+        """Take the first item of a key that has items. The key's next turn comes after all other keys."""
         queue, turns = self._queues[key], self._turns
         if turns[-1] is queue:
             if len(queue) > 1:
@@ -216,8 +218,8 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not queue and self.count:
             del self._queues[key]
-            # Empty queues are removed from the turns only when they are many, so a call takes few steps
-            # on average.
+            # A sweep of the turns takes a step for each queue. It is done only when many queues are
+            # empty, so `leave` takes few steps on average.
             if len(self._turns) > 2 * len(self._queues) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True

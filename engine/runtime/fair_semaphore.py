@@ -27,8 +27,9 @@ class FairSemaphore:
         waiting_each: int = WAITING_EACH,
         portion: int | None = None,
     ) -> None:
-        """`waiting_each`: how many tasks of one owner can wait. `portion`: an owner has at most `portion`
-        times the free places (`engine.runtime.fair_share`); None: no such limit."""
+        """At most `waiting_each` tasks of one owner can wait. An owner gets no further place if it has
+        `portion` times the free places or more (see `engine.runtime.fair_share`). If `portion` is None,
+        there is no such limit."""
         self._portion = portion
         self._free = at_once
         self._each = each

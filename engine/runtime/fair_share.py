@@ -1,8 +1,8 @@
 """The fair share of a resource that workspaces have in common: a dynamic threshold, not a fixed number.
 
-A workspace can have at most `portion` times the free amount, so some always stays free for the next
-workspace. If n workspaces take all that they can, 1 / (n * `portion` + 1) of the whole stays free.
-Network switches share their buffers in this way.
+A workspace can have at most `portion` times the amount that is still free. So a part of the resource
+always stays free for the next workspace. If n workspaces take all that they can,
+1 / (n * `portion` + 1) of the resource stays free. Network switches share their buffers in this way.
 """
 
 
@@ -12,5 +12,5 @@ def may_have_more(own: int, free: int, portion: int) -> bool:
 
 
 def room(own: int, free: int, portion: int) -> int:
-    """Return how many more the workspace can take, one after another, by the rule of `may_have_more`."""
+    """Return how many times in a row the workspace can take one more until `may_have_more` is False."""
     return max(0, (portion * free - own + portion) // (portion + 1))

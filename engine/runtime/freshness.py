@@ -1,7 +1,7 @@
 """The age of the configuration in memory, without the time in which the loop did not run.
 
-While a long step holds the loop, no task can confirm the configuration. By the clock alone, the server
-would refuse every tenant after such a step.
+While a long step holds the loop, no task can confirm the configuration. If the time of the step counted,
+the configuration would be stale after the step, and the server would refuse the requests of all tenants.
 """
 
 from collections import deque
@@ -11,15 +11,16 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# A pause of the loop does not make the models older, if it is at most this long. After a longer pause,
-# for example because the computer slept, permissions can have changed: they must be confirmed first.
+# At most this much of the loop's pauses is left out of the age. After longer pauses, for example
+# because the computer slept, permissions can have changed. The configuration must be confirmed before
+# requests are admitted.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 
 
 class Freshness:
-    """Owner of `stale`. `confirmed_at` returns when the configuration was last confirmed, in trio's time;
-    None: never."""
+    """The judge of the age. `stale` is True if the configuration is too old. `confirmed_at` returns the
+    instant of the last confirmation on trio's clock, or None if there was none."""
 
     def __init__(self, confirmed_at: Callable[[], float | None]) -> None:
         self._confirmed_at = confirmed_at

@@ -11,8 +11,8 @@ import trio
 
 
 class Idleness(trio.abc.Instrument):
-    """A stopwatch that runs while the loop waits. If other processes hold the processor at the end of a
-    wait, it also counts that time as idle."""
+    """A stopwatch that runs while the loop waits. If other processes hold the processor when a wait ends,
+    the stopwatch runs on until the loop has the processor again."""
 
     def __init__(self) -> None:
         self._waited = self._looked = 0.0  # waited since the last call of `part`; that call's time

@@ -1,8 +1,8 @@
 """The loop watch: it logs each step of the loop that lasts too long, and names its code and its tenant.
 
-A step is what one task runs between two waits; while it lasts, nothing else runs. If a long step took
-little CPU, other programs had the processor, or a call blocked. For each step, the watch costs two
-calls and one reading of the clock, some 0.5 us.
+A step is what one task runs between two waits. While a step lasts, no other task runs. If a long step
+used little CPU time, then other programs had the processor, or the step made a call that blocked. The
+watch costs some 0.5 us for each step: two calls and one reading of the clock.
 """
 
 import gc
@@ -17,8 +17,9 @@ import trio
 from msgspec import Struct
 
 TELL_EVERY_S = 1.0  # between two log lines: a loop that is held for long has many long steps
-# The time between two readings of the thread's CPU time. A reading is a system call, which costs as much
-# as the rest of the watch. The CPU logged for a long step can include up to this much of earlier steps.
+# The watch reads the thread's CPU time at most this often. A reading is a system call, which costs as
+# much as all other work of the watch. Because steps in between are not measured, the logged CPU time of
+# a long step can include up to CPU_EVERY_S of earlier steps.
 CPU_EVERY_S = 0.004
 FORGET = 10_000  # environments whose long steps are counted (some MB); beyond it the counts restart
 

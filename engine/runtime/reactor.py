@@ -1,8 +1,8 @@
 """The reactor: every socket of the hot path in one selector, served by one trio task.
 
-A handler's `ready(readable, writable)` does a bounded amount of work and never awaits. Its exception
-closes only that handler. A descriptor that waits for nothing must not be registered: the selector would
-report its hang-up in every pass.
+A handler's `ready(readable, writable)` does a bounded amount of work and never awaits. An exception in
+`ready` closes only that handler. A handler that waits neither to read nor to write must unregister its
+descriptor. Otherwise, after the peer has hung up, the selector reports the hang-up in every pass.
 """
 
 import math
@@ -21,28 +21,30 @@ WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
 # The limit on the events in one pass. Between two passes, every other trio task runs. 64 requests take
-# 0.6 ms; 64 reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first
+# 0.6 ms; 64 reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the limit come first
 # in the next pass.
 PASS_EVENTS = 64
-# After this time, a pass pauses until every other task has run: 64 costly requests, of 2 to 4 ms each,
-# would delay the other tasks too long.
+# After this time, a pass pauses until every other task has run. Without the pause, 64 costly requests of
+# 2 to 4 ms each would delay the other tasks too long.
 PASS_S = 0.005
 # The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then
 # it is KNOWN if its last request was admitted, else a STRANGER.
 #
-# NEWCOMER and STRANGER have turns of TURN_S seconds each. The reactor polls these two classes for only
-# STRANGERS_AT_ONCE descriptors at a time: a descriptor can need a step of a TLS handshake, which takes
-# a millisecond.
+# NEWCOMER and STRANGER have turns of TURN_S seconds each. A single descriptor of these classes can take
+# a millisecond, for a step of a TLS handshake. So the reactor handles only STRANGERS_AT_ONCE descriptors
+# of the class, then looks at the clock to see whether the turn is over.
 KNOWN, NEWCOMER, STRANGER = range(3)
 TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
-# After its turn, a class is not polled for a multiple of the turn's time (its rest). So newcomers have at
-# most half of the loop, strangers a seventh. To serve a known caller's event takes some five rounds of
-# the loop; without rests, each round took 2 to 4 ms longer. There are rests without known callers, too:
-# they leave CPU time to the database, and to processes that have known callers.
+# After its turn, a class rests: it is not polled. These are the lengths of the rests, as multiples of the
+# turn's length. With them, newcomers use at most half of the loop's time, and strangers a seventh.
+#
+# Without rests, each round of the loop took 2 to 4 ms longer, and a known caller's event needs some
+# five rounds. The classes rest even if no known caller is connected. This leaves CPU time to
+# PostgreSQL, and to other processes of the service.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
-# The longest rest. If the machine stops the process for 10 s during a turn, the turn lasts 10 s, and six
-# times that would be a rest of a minute, in which probes of the process's health wait.
+# The longest rest. If the operating system stops the process for 10 s during a turn of STRANGER, the turn
+# lasts 10 s. Without this limit, STRANGER would then rest for a minute, and health probes would wait.
 LONGEST_REST_S = 0.05
 
 
@@ -57,8 +59,8 @@ class Ready(Protocol):
 
 
 class _Nobody:
-    """The handler of a descriptor that is no longer watched. It replaces the real handler, because the
-    handler and its registration refer to each other: this cycle would stay in memory until garbage
+    """The handler of a descriptor that is no longer watched. It replaces the real handler. A handler and
+    its registration refer to each other, and this cycle would keep both in memory until garbage
     collection."""
 
     def ready(self, readable: bool, writable: bool) -> None:
@@ -87,7 +89,8 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing. It is never called: `_pass` catches what a handler of the class raises."""
+        """Do nothing. `abort` is never called, because `ready` never raises: `_pass` catches the
+        exceptions of handlers."""
 
 
 class Registration:
@@ -117,7 +120,8 @@ class Reactor:
     ) -> None:
         """`clock` measures the passes."""
         self._poll = select.epoll()
-        # The selectors by priority. The first one watches the other two, each as one descriptor.
+        # A selector for each priority class. The selector of KNOWN also watches the other two selectors,
+        # each as one descriptor.
         self._polls = (self._poll, select.epoll(), select.epoll())
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
@@ -158,7 +162,7 @@ class Reactor:
             registration.poll.modify(registration.fd, interest)
 
     def unregister(self, registration: Registration) -> None:
-        """Stop watching, and leave the socket open. Harmless if it is not watched."""
+        """Stop watching a socket, and leave it open. Does nothing if the socket is not watched."""
         registration.watched = False
         registration.handler, registration.interest = _NOBODY, 0
         if self._registrations.get(registration.fd) is registration:
@@ -166,8 +170,8 @@ class Reactor:
             registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching a socket and close it. During a pass, the socket is closed at the pass's end, so
-        that no new socket gets its descriptor's number within the pass."""
+        """Stop watching a socket and close it. If a pass is under way, the socket is closed when the pass
+        ends. Until then, no new socket can get the same descriptor number."""
         self.unregister(registration)
         if self._in_pass:
             self._dropped.append(sock)
@@ -230,8 +234,8 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Handle ready descriptors until the class's turn is over. The others come first in the next
-        turn of the class."""
+        """Handle ready descriptors until the class's turn is over. Ready descriptors that were not
+        handled come first in the next turn of the class."""
         now = began = self._clock()
         end = began + TURN_S - served.used_s
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
@@ -254,8 +258,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
-            # The selector waits whole milliseconds, so a rest can be too long. To make up for this, the
-            # next turn of the class is longer, too.
+            # trio's waits last whole milliseconds, so the class can have rested too long. To make up for
+            # this, its next turn is longer.
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 

@@ -1,7 +1,7 @@
 """The slice executor: it does the long computations of commands in slices, one computation at a time.
 
-Environments take turns. The executor is no thread, because a busy thread keeps the interpreter for 5 ms
-at a time: after each system call, the loop would have to wait that long to continue.
+Environments take turns. The executor does not use another thread. A busy thread holds the interpreter for
+5 ms at a time, so the loop would wait up to 5 ms for the interpreter after each of its system calls.
 """
 
 import time
@@ -13,8 +13,8 @@ import trio
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
 
-# A pause lasts this many times the CPU of the slice before it, so the executor uses at most a quarter of
-# the loop's time.
+# After a slice, the executor pauses for REST times the CPU time of the slice. So the executor uses at
+# most a quarter of the loop's time.
 REST = 3.0
 
 T = TypeVar("T")

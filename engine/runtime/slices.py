@@ -1,6 +1,6 @@
 """Work in slices: a long call pauses when its time is up, and continues later on its own stack.
 
-Generators could do this too, but each step of the work would cost twice as much.
+The work runs as a greenlet. As a generator, the work would take twice the time.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -13,10 +13,11 @@ T = TypeVar("T")
 
 
 class Slices(Generic[T]):
-    """One piece of work: a function that awaits nothing, and calls its argument to pause.
+    """One piece of work: a function that awaits nothing. It gets a function `pause`, and calls `pause`
+    to let other tasks run.
 
-    The work's stack must not refer to this object: such a reference cycle would keep everything that
-    abandoned work holds in memory until garbage collection.
+    The work's stack must not refer to this object. That would be a reference cycle: if the work is
+    abandoned, its memory would be freed only by garbage collection.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:
@@ -25,12 +26,13 @@ class Slices(Generic[T]):
         self._stack = greenlet(lambda: results.append(work(_pause)))
 
     def go_on(self) -> bool:
-        """Continue until the work pauses or ends; return True if it has ended. Raises what it raises."""
+        """Continue the work until it pauses or ends. Return True if the work has ended. Exceptions of the
+        work are raised here."""
         self._stack.switch()
         return bool(self._results)
 
     def give_up(self) -> None:
-        """Release all that the unfinished work holds. It cannot continue."""
+        """Release all that the unfinished work holds. The work cannot continue after that."""
         self._stack = None
 
     @property
@@ -51,8 +53,8 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 class _ItemsInSlices(Generic[T]):
-    """The iterator of `in_slices`. It is no generator, because a loop that breaks must leave nothing to
-    close."""
+    """The iterator of `in_slices`. It is no async generator: a loop that breaks out of an async generator
+    must close the generator."""
 
     def __init__(self, items: Iterable[T], size: int) -> None:
         self._items = iter(items)

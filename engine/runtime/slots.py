@@ -7,8 +7,9 @@ from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
-# The sessions of one customer get at most a fourth (CUSTOMER_PART) of the workspace's places. A fourth
-# (KEYS_PART) is reserved for requests with the workspace's keys.
+# The sessions of one customer get at most a fourth (CUSTOMER_PART) of the workspace's places. The
+# sessions of all its customers together get at most three fourths: the last fourth (KEYS_PART) is
+# reserved for requests with the workspace's API keys.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 

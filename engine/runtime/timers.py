@@ -11,8 +11,8 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
-# After callbacks have run for this time, other trio tasks run. In this time, hundreds of callbacks can
-# schedule an actor's turn, or twenty attempts can time out.
+# When callbacks have run for this long, the timers let other trio tasks run. This time is enough for
+# hundreds of callbacks that schedule an actor's turn, or for twenty that time out an attempt.
 SLICE_S = 0.001
 DEAD_KEPT = 256  # fewer cancelled entries are not worth a sweep of the heap
 
@@ -68,8 +68,8 @@ class Timers:
     def drop_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep comes only after cancellations of half the entries, so each cancellation costs a
-        # constant time on average.
+        # A sweep takes time for each entry of the heap. It is done only when half of the entries are
+        # cancelled, so a cancellation takes constant time on average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -118,8 +118,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """One actor's alarm. It has at most one timer, which a request for a later call does not change. So
-    a call can come too early, but never too late."""
+    """One actor's alarm. It has at most one timer. If the actor asks for a later call than the timer's,
+    the timer stays. So the call can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 
@@ -144,7 +144,7 @@ class Alarm:
         self._call()
 
     def end(self) -> None:
-        """Cancel the call and drop the callback, so that the alarm does not keep the actor in memory."""
+        """Cancel the call and drop the callback. The callback would keep the actor in memory."""
         self.cancel()
         self._call = _nobody
 

@@ -10,8 +10,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 def read(path: Path, shape: type[Shape]) -> Shape:
-    """Return the content of a TOML file. Raises ValueError with the problem; the caller adds the file's
-    name."""
+    """Return the content of a TOML file. Raises ValueError, whose message does not name the file: the
+    caller adds the file's name."""
     try:
         return shape.model_validate(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:

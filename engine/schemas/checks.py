@@ -63,7 +63,8 @@ class SchemaCompiler:
         self._bytes = 0
 
     def compile(self, check: SchemaCheck, pause: Callable[[], None] = no_pause) -> CompiledSchema:
-        """Compile the schema of `check`, and let `check` keep it. Calls `pause` between the steps."""
+        """Compile the schema of `check`, and store the compiled schema in `check`. Calls `pause` between
+        the steps of the compilation."""
         schema = check.schema
         try:
             document = json.loads(schema.document)
@@ -71,8 +72,8 @@ class SchemaCompiler:
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
             # The schema was accepted when it was created, but a newer library or a newer bound refuses
-            # it. Compiling it all the same could block the loop for every tenant, and refusing its
-            # events could lose them.
+            # it. Its events are accepted unchecked. If they were refused, they could be lost; if the
+            # schema were compiled all the same, it could block the loop for every tenant.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,
