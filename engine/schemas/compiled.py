@@ -32,17 +32,18 @@ from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
 # The limit on the work of checking one event, in the unit of `engine.schemas.weight`. In the worst case
-# that was tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
+# that was measured, the check took 12 ms. Listing the errors took another 12 to 24 ms.
 MAX_WORK = 200_000
 # Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`, even one error can take
 # seconds: it contains the errors of all alternatives, at every level.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
-ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
+ALTERNATIVES_WORK = 8_000  # if work * depth is at most this, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
 EACH = 0  # stands for the number of an object's names, each of which can violate `propertyNames`
 BYTES_A_UNIT = 32  # bytes of text that cost as much as one value
-# A payload of at least STEPS_BYTES is checked in steps of milliseconds at worst. So is a payload whose
-# text costs more than STEPS_WORK to match against the schema's patterns.
+# The check of a large payload is divided into steps, each of which takes milliseconds at worst. A payload
+# is large if it has at least STEPS_BYTES, or if matching its text against the schema's patterns costs
+# more than STEPS_WORK.
 STEPS_BYTES = 16 * 1024
 STEPS_WORK = 20_000
 MESSAGE_LENGTH = 240
@@ -53,8 +54,8 @@ _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's 
 # Finds a float with more digits than a binary float holds. The pattern begins at the dot, which is rare,
 # so the search is quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
-# msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for
-# other floats.
+# msgspec takes 13 us to decode a very large or very small float, such as 1e300. This is a thousand times
+# as long as for other floats.
 _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; the interpreter refuses to make an int of more
@@ -66,7 +67,7 @@ _FORMATS = {"regex": lambda _: True}
 def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["CompiledSchema", int]:
     """Return a compiled schema and its weight. Raises Refusal 400 for a schema that cannot be used.
 
-    `pause` is called between the steps, of milliseconds each.
+    The work is divided into steps of some milliseconds. `pause` is called between two steps.
     """
     if not isinstance(schema, dict | bool):
         raise invalid("schema", "must be an object or a boolean")
@@ -84,7 +85,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
 
 
 def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
-    """Raise Refusal 400 if it would take long to compile a schema or check it against the meta-schema."""
+    """Raise Refusal 400 if a schema is expensive to compile, or to check against the meta-schema."""
     total, steps = 0, Steps(pause)
     for pattern in patterns_of(schema, steps):
         steps.spend(1 + len(pattern))
@@ -98,8 +99,8 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
     pause()
-    # Under `uniqueItems`, the meta-schema's check compares all items, even items of a wrong type: the
-    # check of a `required` with 2,700 long numbers took 2 s.
+    # The meta-schema demands `uniqueItems` of some lists. This check compares all items, even items of a
+    # wrong type: a `required` that held 2,700 long numbers instead of names took 2 s.
     if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
@@ -133,8 +134,8 @@ class CompiledSchema:
 
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
         self.weight = max(weight, 1)
-        # The work of a payload up to this size is below MAX_WORK even if each of its values has only
-        # two bytes.
+        # In JSON, each value takes at least two bytes. So the size of a payload limits the number of its
+        # values: the work of a payload up to `_free_bytes` cannot exceed MAX_WORK.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -225,9 +226,12 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many errors one object can cause about the names of its members: the length of the
-    longest `required`, or `EACH` if the schema has `propertyNames`. Each such error contains the whole
-    object."""
+    """Return the largest number of errors that the names of one object's members can cause.
+
+    Each name that `required` lists and the object lacks is an error, so the number is the length of the
+    longest `required`. With `propertyNames`, each name of the object can be an error: return `EACH`.
+    The number matters because each of these errors contains the whole object.
+    """
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

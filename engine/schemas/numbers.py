@@ -17,11 +17,11 @@ from engine.schemas.places import objects_of, values_of
 BASE = 15  # to convert a long number, and to tell whether it is an integer
 COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `const`
 DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
-# The price of a long number (one that is kept as text) with d digits: 1 + d / DIGITS + d * d / SQUARE,
-# where 1 is the price of the shortest.
+# A long number (one that the validator keeps as text) with d digits costs 1 + d / DIGITS + d * d / SQUARE
+# times as much as a long number of few digits.
 DIGITS, SQUARE = 64, 20_000
-# The price of comparing two numbers of d digits for `uniqueItems`: PAIR + d / PAIR_DIGITS +
-# d * d / PAIR_SQUARE.
+# The price of comparing two numbers for `uniqueItems`, if each has d digits, is
+# PAIR + d / PAIR_DIGITS + d * d / PAIR_SQUARE.
 PAIR, PAIR_DIGITS, PAIR_SQUARE = 4.0, 10, 400
 EXACT_DIGITS = 10_000  # from here on the validator compares the sizes of numbers, not their digits
 SHORT_DIGITS = 17  # the digits of a fraction that a float holds
@@ -29,7 +29,7 @@ SHORT_EXPONENT = 18  # of ten: floats beyond 1e18 or below 1e-18 are divided as 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
 _MOST = 2**63  # from here on the validator keeps a number as text, also an unsigned one of 64 bits
-# Every digit becomes 0: a fast search for _RUN then finds 19 digits in a row.
+# This table replaces every digit by 0. A fast search for _RUN then finds 19 digits in a row.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # the smallest long integer has 19 digits
 
@@ -41,7 +41,7 @@ class Prices(Struct, frozen=True):
 
 
 def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
-    """Return the prices of long numbers under a valid schema of weight `weight`."""
+    """Return the prices of the long numbers in payloads of a valid schema, whose weight is `weight`."""
     steps = steps or Steps()
     compared = divided = unique = refers = 0
     for each in objects_of(schema):  # an object that is no subschema can only raise the price
@@ -55,14 +55,15 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
         unique += each.get("uniqueItems") is True
         refers += "$ref" in each or "$dynamicRef" in each
     units = BASE + COMPARED * compared + DIVIDED * divided
-    # With references, a subschema can apply to the same value several times, at most `weight` times.
-    # Without references, it applies once, or twice under `unevaluated...`.
+    # If the schema has references, one subschema can apply to the same value up to `weight` times. If it
+    # has none, a subschema applies to a value once, or twice because of an `unevaluated...` keyword.
     times = weight if refers else min(weight, 2)
     return Prices(units * times, unique * times, bool(divided))
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values of all keywords whose lists the meta-schema checks by `uniqueItems`."""
+    """Return the values of the keywords `required`, `type` and `dependentRequired` in a schema. The
+    meta-schema demands `uniqueItems` of the lists in these values."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -70,8 +71,8 @@ def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
 
 
 def long_divisors(schema: Any, steps: Steps | None = None) -> int:
-    """Return how many `multipleOf` have a float with a large or small exponent. Division by such a float
-    costs as much as by a long number."""
+    """Return the number of `multipleOf` keywords whose value is a very large or very small float, such as
+    1e300. Dividing by such a float costs as much as dividing by a long number."""
     divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 
@@ -112,8 +113,11 @@ def _rounded(number: int | Decimal) -> float:
 
 
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
-    """Yield the number of digits, and the nearest float, of each long number. The digits are those of the
-    number written without an exponent: 1e400 has about 400."""
+    """For each long number in a value, yield the number of its digits, and the nearest float.
+
+    A number counts as if it were written without an exponent: 1e400 has about 400 digits. Exponents from
+    EXACT_DIGITS on are ignored. If `divides` is set, very large and very small floats count as long.
+    """
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -63,7 +63,7 @@ class Observation:
 
     def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
         """Observe a value and everything within it; yield after each `PAUSE` values."""
-        # The iterators of the values that are being observed, the innermost last.
+        # A stack of iterators, the innermost last. Each iterates over the members or items of one value.
         waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
@@ -141,8 +141,8 @@ class Observation:
     # --- merging
 
     def fold(self) -> "Observation | None":
-        """Treat the objects at this place as maps: their names are data, and all values share one
-        observation. Return the merged observation of the values; None if some values were ignored."""
+        """Treat the objects at this place as maps. The names of a map's members are data, so the members
+        share one observation. Return this observation, or None if some members were not observed."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -180,7 +180,7 @@ class Observation:
         if self.rest is not None or other.rest is not None:
             self._absorb_map(other)
             return
-        if other.frozen:  # `other` may have ignored a name that it lacks
+        if other.frozen:  # a name that `other` lacks can have occurred, and have been ignored
             self.members = {name: s for name, s in self.members.items() if name in other.members}
         for name, sight in other.members.items():
             if name not in self.members and not self.frozen:
@@ -203,7 +203,7 @@ class Observation:
     # --- the schema
 
     def schema(self, depth: int) -> dict[str, Any]:
-        """Return the schema of the observed values. Values below `depth` levels are not described."""
+        """Return the schema of the observed values. It describes at most `depth` levels within them."""
         kinds = [kind for kind in _KINDS if kind in self.seen]
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
@@ -247,7 +247,8 @@ class Observation:
         return found
 
     def conflicts(self, path: str = "payload") -> Iterator[tuple[str, str]]:
-        """Yield the path of each place with values of several kinds, and a text with their counts."""
+        """For each place with values of several kinds, yield its path, and a text that counts the values
+        of each kind."""
         kinds = {kind: count for kind, count in self.seen.items() if kind != "null"}
         if len(kinds) > 1 and set(kinds) != {"integer", "number"}:
             yield path, ", ".join(f"{kind} {count} times" for kind, count in sorted(kinds.items()))

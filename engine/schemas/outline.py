@@ -1,7 +1,10 @@
 """The outline of a schema: the schema without the alternatives that make errors expensive.
 
-If no alternative fits a value, the error contains all errors of every alternative. An error of the
-outline is always an error of the schema, but the outline can accept a payload that the schema refuses.
+Such alternatives are those of `anyOf` and `oneOf`. If a value fits none of the alternatives, the
+validator reports one error, which contains all errors of every alternative.
+
+A payload that the outline refuses is also refused by the schema. A payload that the outline accepts can
+be refused by the schema.
 """
 
 from typing import Any
@@ -16,8 +19,9 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_LISTED = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
-# The outline of a subschema can accept more values than the subschema. Under these keywords, the
-# outline of the schema could then refuse more values than the schema.
+# Keywords that can refuse a value because their subschema accepts it, as `not` does. The outline of a
+# subschema can accept more values than the subschema. Under one of these keywords, the outline of the
+# schema could therefore refuse a payload that the schema accepts.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")

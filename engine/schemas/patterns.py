@@ -1,9 +1,12 @@
 """The size of a schema's regular expressions, and the price of matching them. Nothing here compiles
 them.
 
-The time and memory of compiling grow with the size of a pattern with all repetitions written out. A
-unit of the size takes at most a microsecond to compile. In a hostile text, each character can match at
-several places of a pattern; each place takes the matcher 10 ns.
+The size of a pattern counts all repetitions: `a{9}` counts as nine letters. The time and memory for
+compiling a pattern grow with its size. One unit of the size takes at most a microsecond to compile.
+
+A place of a pattern is an element that matches one character, such as `a` or `[0-9]`; `a{9}` has nine
+places. In a hostile text, one character can match at several places of a pattern. The matcher takes
+about 10 ns for each of these places.
 """
 
 import re
@@ -17,17 +20,18 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# The fixed costs of compiling a pattern, as measured, in the unit of `pattern_size`. The library makes an
-# automaton, and lists the possible beginnings of a match, which it searches for first.
+# The fixed costs of compiling a pattern (measured), in the unit of `pattern_size`. The library makes an
+# automaton. It also lists the texts with which a match can begin, because matching starts with a search
+# for these texts.
 PREPARED = 30  # a pattern that must begin with `^`
 TEXT = 6  # plain text, which needs no automaton
 BEGINNINGS = 250  # a pattern whose match can begin anywhere
 UNICODE_CLASS = (
     200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
-# The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and after each replacement reads the
-# whole pattern again: a pattern with 2,500 of these escapes took 3 s. For every READ_ANEW characters that
-# are read again, the pattern counts as one unit larger.
+# The validator replaces each `\d`, `\w`, `\s` and `\c` by a class. After each replacement it reads the
+# whole pattern again, so a pattern with 2,500 of these escapes took 3 s to compile. Reading READ_ANEW
+# characters again costs one unit of `pattern_size`.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
@@ -98,7 +102,7 @@ def compiling_size(pattern: str) -> int:
 
 
 def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
-    """Yield everything that looks like a pattern, even a member `pattern` within an `enum`."""
+    """Yield every text of a schema that can be a pattern, even a member `pattern` within an `enum`."""
     for value in objects_of(schema, steps):
         if isinstance(pattern := value.get("pattern"), str):
             yield pattern
@@ -112,10 +116,11 @@ class TextPrices(Struct, frozen=True):
 
 
 def alive(pattern: str) -> int:
-    """Return how many places of a pattern one and the same character of a text can match, at most.
+    """Return the largest number of a pattern's places at which a single character of a text can match.
 
-    If a pattern begins with `^`, a character can match at only one of the places before the first element
-    of variable length. For a malformed pattern the number has no meaning.
+    If a pattern begins with `^`, each place before the first element of variable length can match only
+    one character of the text, and this character can match nowhere else. So these places do not count.
+    For a malformed pattern the number has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -125,10 +130,10 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return the number of places of a pattern, the number of those before the first element of variable
-    length, and whether the pattern has alternatives outside of groups."""
-    # For each open group, what precedes it in the enclosing group: the number of places there, and
-    # whether an element of variable length is among them.
+    """Return the number of places of a pattern, the number of its places before the first element of
+    variable length, and True if the pattern has alternatives outside of groups."""
+    # The open groups, the innermost last. For each group: the number of places that precede the group in
+    # its enclosing group, and True if an element of variable length precedes the group there.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -154,9 +159,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # All elements before this one have a fixed length, so a character of the text has only one
-            # place in them. If this element is a single character that repeats up to `most` times, the
-            # character can match at only one of these repetitions.
+            # All elements before this one have a fixed length, so each character of the text can match
+            # at only one of their places. If this element is a letter or class that repeats up to `most`
+            # times, a character of the text can also match at only one of these repetitions.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -168,7 +173,7 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
     """Read the quantifiers, such as `*` or `{2,5}`, that begin at `at`. Return the largest finite number
-    of repetitions, whether their number varies, and where the quantifiers end."""
+    of repetitions, True if the number of repetitions can vary, and the position after the quantifiers."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":
@@ -213,8 +218,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
     if not found:
         return TextPrices(0, frozenset())
     # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
-    # (see `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this addend.
-    # Summed over all applications, a character can match at no more than weight * dearest places.
+    # (see `engine.schemas.weight`). `dearest` is the largest number of places for each unit of weight
+    # that any pattern has. So a character can match at no more than weight * dearest places, even if
+    # several patterns apply to its text.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

@@ -25,8 +25,9 @@ SchemaPath = tuple[str, ...]
 
 
 class Subschema:
-    """One subschema. `steps` is its path from the root. `parts` are the subschemas within it, by
-    keyword and name (or index). `refers` are the targets of its references."""
+    """One subschema. `steps` is its path from the root. `parts` are the subschemas within it: by keyword,
+    then by name or index (None if the keyword has a single subschema). `refers` are the subschemas to
+    which its `$ref` and `$dynamicRef` can lead."""
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
@@ -53,7 +54,7 @@ class _Index:
 
 def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
     """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400 for a reference
-    without a target, for an `$id` or anchor that is given twice, and for another dialect."""
+    without a target, for an `$id` or anchor that is given twice, and for any `$schema` but DIALECT."""
     steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")
@@ -124,8 +125,8 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # Several dynamic anchors can have this name, and only the check of a payload shows which
-            # one applies.
+            # Several subschemas can have the same `$dynamicAnchor`. Which of them the reference leads to
+            # is known only when a payload is checked, so `refers` has them all.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 
@@ -167,5 +168,5 @@ def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
 
 
 def objects_of(document: Any, steps: Steps | None = None) -> Iterator[dict[str, Any]]:
-    """Yield all objects in a document: subschemas, and objects that are none, such as in an `enum`."""
+    """Yield all objects in a schema: the subschemas, and other objects, such as a value of an `enum`."""
     return (value for value in values_of(document, steps) if isinstance(value, dict))

@@ -10,7 +10,8 @@ from engine.model.read_models import ActiveSchema
 
 
 class SchemaStatus(Enum):
-    """The status of a version. It is not stored: the row of the event type names the ACTIVE version."""
+    """The status of a version. The status is not stored: the row of the event type has the id of the
+    ACTIVE version, and only a version that was never active has no `activated_at_ms`."""
 
     DRAFT = "DRAFT"  # was never active
     ACTIVE = "ACTIVE"
@@ -32,7 +33,7 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
     activated_at_ms: int | None  # the last time
 
     def active(self) -> ActiveSchema | None:
-        """Return what the hot path needs of an active version; None for another version."""
+        """Return the fields that the check of events needs, or None if this version is not active."""
         if self.status is not SchemaStatus.ACTIVE:
             return None
         return ActiveSchema(self.id, self.environment, self.event_type, self.weight, self.document)
@@ -53,7 +54,8 @@ class SchemaPage(Struct, frozen=True):
 
 
 class SchemaBounds(Struct, frozen=True):
-    """The limits on the number of schema versions: of one event type, and in one environment."""
+    """The limits on the number of schema versions: `of_type` for each event type, `of_environment` for
+    each environment."""
 
     of_type: int
     of_environment: int
@@ -70,10 +72,12 @@ class SchemaStore(Protocol):
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make a version the active one, if `instead_of` (an id, or None) is active now."""
+        """Make `schema` the active version of its event type. Return False if the active version is no
+        longer `instead_of`, the id of a version (None: no version is active)."""
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
-        """Leave the type without an active version, if this version is the active one."""
+        """End the active status of `schema`, so that its event type has no active version. Return False
+        if another version, or none, is active."""
 
     async def get(self, environment: int, schema: str) -> SchemaRecord | None:
         """Return a version."""
@@ -91,7 +95,8 @@ class SchemaStore(Protocol):
         """Return the number of active versions, and the bytes of their documents."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
-        """Return the environment and event type of a version, for the loading of read models."""
+        """Return the environment and the event type of a version; None if there is no such version."""
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
-        """Return the payloads of the events with these ids, newest first, of at most `max_bytes`."""
+        """Return the payloads of the events with these ids, newest first. The payloads have at most
+        `max_bytes` together; older payloads are left out."""

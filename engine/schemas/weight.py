@@ -27,8 +27,12 @@ Applications = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas that apply to the members of an object or the items of an array, each with the
-    number of its applications. `other`: for all members or items that are not in `named`."""
+    """The subschemas that apply to the members of an object, or to the items of an array. Each is mapped
+    to the number of times that it applies.
+
+    `named` has the subschemas for single members or items, by name or index. `other` has the subschemas
+    for each member or item that is not in `named`.
+    """
 
     __slots__ = ("named", "other")
 
@@ -42,7 +46,8 @@ class _Fan:
 
 
 class _Cost:
-    """The cost of one subschema on the value itself, and the subschemas for its members and items."""
+    """The cost of applying one subschema to a value. `own` is the cost without the value's members and
+    items. `members` and `items` are the subschemas that apply to these."""
 
     __slots__ = ("items", "members", "own")
 
@@ -57,8 +62,8 @@ class _Cost:
 
 
 def weigh(root: Subschema, steps: Steps | None = None) -> int:
-    """Return the weight of a schema. Raises Refusal 400, which names the exceeded bound. `steps` counts
-    the steps of this computation."""
+    """Return the weight of a schema. Raises Refusal 400 for a schema that is too complex or refers to
+    itself without end. `steps` counts the steps of this computation."""
     steps = steps or Steps()
     _check_expansions(root, steps)
     return _Scale(steps).weigh(root)
@@ -121,8 +126,8 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # A made-up subschema that stands for `uniqueItems`: it costs 1 for each value within the items,
-        # because `uniqueItems` compares all these values.
+        # `uniqueItems` compares all values within the items of an array. Its cost is that of a subschema
+        # that applies to the items and to every value within them, and costs 1 each time.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -173,7 +178,8 @@ class _Scale:
         if isinstance(schema, bool):
             return _Cost(1)
         cost = _Cost(_own(schema))
-        # With `unevaluated...`, the validator applies the other subschemas of the same value twice.
+        # If a schema has an `unevaluated...` keyword, the validator applies the subschemas of `allOf`,
+        # `$ref` and similar keywords twice to the value.
         times = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
         self._fill(cost, place, schema)
         for part in _on_the_value(place):
@@ -218,8 +224,7 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # `into` does not name this member, so the subschemas that `into` has for other members
-                # apply
+                # `into.named` lacks this member or item, so the subschemas of `into.other` apply to it
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Applications = {} if name is None else fan.other
@@ -241,7 +246,8 @@ class _Scale:
 
 
 def _on_the_value(place: Subschema) -> list[Subschema]:
-    """Return the subschemas within `place`, or referred to by it, that apply to the same value."""
+    """Return the subschemas that apply to the same value as `place`: subschemas within `place`, such as
+    those of `allOf`, and subschemas to which `place` refers."""
     inner = [part for keyword in _SAME for part in place.parts.get(keyword, {}).values()]
     return inner + place.refers
 
@@ -258,7 +264,7 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # the validator divides exact fractions, whose integers get longer with a larger exponent
+        # the validator divides with fractions of integers: a larger exponent makes longer integers
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # the value is normalised, code point by code point

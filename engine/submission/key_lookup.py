@@ -1,6 +1,7 @@
-"""The look-up of idempotency keys for events that would be refused now, such as by a changed schema.
+"""The look-up of the idempotency keys of refused events.
 
-If an event with the key was accepted before, the client gets the same answer again.
+A client can send an accepted event again, with the same key, after a change such as a new schema that
+refuses the event. The look-up finds the accepted event, and the client gets its receipt again.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +18,18 @@ MAX_WAITING = 500  # callers that can wait: as many as are answered within about
 
 
 class ClaimReader(Protocol):
-    """The reader of idempotency keys and their holders, the events that were accepted with them."""
+    """The reader of idempotency keys. The holder of a key is the event that was accepted with the key."""
 
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return, by key, the event that holds each key at `now_ms`. Raises StoreError."""
+        """Return the holders of `keys` by key. A key that has expired at `now_ms` has no holder. Raises
+        StoreError."""
 
 
 class KeyedRefusal(Refusal):
-    """The refusal of an event with an idempotency key. If an earlier event holds the key, this event is
-    a duplicate instead."""
+    """The refusal of an event with an idempotency key. If an earlier event holds the key, the refused
+    event is treated as a duplicate, not as refused."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -41,7 +43,7 @@ class KeyedRefusal(Refusal):
 
 
 class KeyLookup:
-    """The look-up in the store. Owner of the number of callers that wait."""
+    """The look-up of idempotency keys in the store. Owner of the number of waiting callers."""
 
     def __init__(self, reader: ClaimReader, now: Callable[[], float]) -> None:
         self._reader = reader
@@ -52,7 +54,7 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return the holders of the refused events' keys, by key. Raises Refusal `overloaded` or
+        """Return the holders of the refused events' keys, by key. Raises Refusal: `overloaded` or
         `internal`."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
@@ -72,11 +74,12 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Find the refused events in `entries` whose idempotency key another event (the holder) has. The
-    holder was accepted before, or is earlier in the batch. Replace such a refusal by the event that was
-    refused.
+    """Find the duplicates among the refused events of a batch, and return the holders of their keys, by
+    the id of the duplicate.
 
-    Return the holders by the id of the refused event.
+    A refused event is a duplicate if an earlier event, the holder, has the same idempotency key. The
+    holder is in `holders`, or was accepted earlier in the batch. In `entries`, the refusal of each
+    duplicate is replaced by the event.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

@@ -1,6 +1,7 @@
 """Replies to ingestion requests, as JSON: receipts for durable events, refusals for others.
 
-The JSON of frequent replies is built by hand: event types and ids need no escaping.
+The JSON of frequent replies is formatted without an encoder. This is safe because event types and ids
+contain no characters that JSON must escape.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ def receipt(accepted: Accepted, fate: Fate) -> Reply:
 
 
 def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
-    """Return the reply to a batch: a line for each event, in order."""
+    """Return the reply to a batch, with one result for each event, in the order of the batch."""
     if fate.refusal is not None:
         return failed(fate.refusal)
     lines: list[str] = []
@@ -110,8 +111,8 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
-    """Return the reply to a batch without a valid event: `invalid_request`, with at most `NAMED`
-    reasons; `overloaded` if an event could not be checked for lack of capacity."""
+    """Return the reply to a batch whose events were all refused. If one of the refusals is `overloaded`,
+    the reply is this refusal. Else the reply is `invalid_request`, with at most `NAMED` reasons."""
     for refusal in refusals:
         if refusal.code == "overloaded":
             return refused(refusal)

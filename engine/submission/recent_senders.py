@@ -1,19 +1,19 @@
-"""The last two environments that sent events. They show if several tenants use the process now.
-
-While only one tenant sends, the process skips work that only protects tenants from each other.
+"""The record of recent senders. It tells if one environment sent events lately, or several.
+While only one environment sends, the process skips work that only protects tenants from each other.
 """
 
 from collections.abc import Callable
 
 import trio
 
-# An environment counts for this long after an event, for tenants who send only now and then.
+# For this long after its last event, an environment counts as sending. A tenant who sends only every few
+# seconds thus counts all the time.
 LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the last sender, and of the times of its last event and of another sender's last event
-    before it. Used on the trio thread."""
+    """Owner of the environment that sent the last event, and of two times: the time of that event, and
+    the time of the last event of any other environment. Used on the trio thread."""
 
     __slots__ = ("_before_at", "_last", "_last_at", "_now")
 

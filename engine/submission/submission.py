@@ -20,8 +20,8 @@ class Fate(Struct, frozen=True):
     """The result of a submission.
 
     `refusal` is an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
-    If it is None, the events are durable, except those whose idempotency key another event holds: `lost`
-    maps the id of each such event to that holder.
+    If `refusal` is None, the events are durable, except the duplicates. A duplicate is an event whose
+    idempotency key another event, the holder, has. `lost` maps the id of each duplicate to its holder.
     """
 
     refusal: str | None = None
@@ -29,7 +29,8 @@ class Fate(Struct, frozen=True):
 
 
 class Submission:
-    """The rows that one request commits together. The intake owns it until it calls `settle`."""
+    """The rows that one request commits together. The intake owns a submission until the intake calls
+    the submission's `settle`."""
 
     __slots__ = (
         "claims",

@@ -23,7 +23,8 @@ _CONFIG = frozenset({"config", "omit"})
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """The target of requests. `url` and `headers` can contain secrets; `shown_url` has MASK for each."""
+    """The target of requests. `url` and `headers` can contain secrets. `shown_url` is `url` with MASK in
+    place of each secret."""
 
     url: str
     shown_url: str
@@ -32,11 +33,12 @@ class Destined:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a template. Its methods take configurations with every field.
+    """The address of a template. Each method takes a configuration as made by
+    `ConfigurationSchema.complete`.
 
-    The URL is the result of the expression `base`, followed by `path`, whose parameters are
-    percent-encoded. If `base` is None, the configuration's field `field` is the URL. If `hosts` is None,
-    any host is allowed.
+    The URL is the result of the expression `base`, followed by `path`. The values of the parameters in
+    `path` are percent-encoded. If `base` is None, the URL is the value of the configuration's field
+    `field`. If `hosts` is None, any host is allowed.
     """
 
     field: str  # errors name this field of the configuration
@@ -53,8 +55,8 @@ class Address:
         return Destined(self._url(config), self._shown(config), self._headers(config))
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Raise Refusal `invalid_request` with the field's name if the URL breaks the template's rules or
-        a header is unusable."""
+        """Raise Refusal `invalid_request` if the URL breaks the template's rules, or if a header's value
+        is unusable. The refusal names a field of the configuration."""
         url = self._url(config)
         name = f"config.{self.field}"
         try:

@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories of outcomes that follow from an answer's status (None: success). The rules do not judge
-# an outcome of another category, such as a timeout: it has no answer.
+# The categories that follow from the status of a receiver's answer (None: success). A template's rules
+# judge only outcomes of these categories. They do not judge a timeout, for example.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -122,7 +122,8 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return None if the condition needs a member that was cut off."""
+        """Return True if the answer meets the condition. Return None if the condition needs a member of
+        the body that was cut off."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:
@@ -185,8 +186,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a JSON body, and whether all of it was read. If it was cut off, return the members before
-    the cut."""
+    """Return the values of a JSON body, and True if all of the body could be read. If the body was cut
+    off, return the members before the cut, and False."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):

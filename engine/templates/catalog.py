@@ -29,14 +29,14 @@ class Catalog:
 
 
 def catalog_of(settings: Settings) -> Catalog:
-    """Return the catalog of Angarium's templates and the operator's. A template of the operator replaces
-    Angarium's with the same id. Raises TemplateFileError."""
+    """Return the catalog of Angarium's templates and the operator's templates. If both have the same id,
+    the operator's template replaces Angarium's. Raises TemplateFileError."""
     return read_catalog(settings.templates_dir, settings.template_hosts)
 
 
 def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = ()) -> Catalog:
-    """Return Angarium's templates and those of `folder`. `hosts` are pairs (template, host): additional
-    hosts that a template can send to. Raises TemplateFileError."""
+    """Return the catalog of Angarium's templates and the templates in `folder`. Each pair (id, host) of
+    `hosts` allows the template with this id to send to an additional host. Raises TemplateFileError."""
     added: dict[str, set[str]] = {}
     for template, host in hosts:
         added.setdefault(template, set()).add(host)

@@ -53,7 +53,8 @@ class ConfigurationSchema:
             raise ValueError(f"{'.'.join(['config', *place])}: {error.message}") from error
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request`, which names each wrong field. Null counts as absent."""
+        """Raise Refusal `invalid_request`, which names each wrong field. A field that is null counts as
+        absent."""
         if not isinstance(config, dict):
             raise invalid("config", "must be an object")
         given = {name: value for name, value in config.items() if value is not None}
@@ -68,8 +69,9 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field. A field that is absent or null gets its default. A
-        secret field that is null gets MASK."""
+        """Return a configuration with every field of the schema. A field that is absent or null gets its
+        default (None if it has no default). Only a secret field that is null gets MASK instead, because
+        null stands for a hidden secret."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)
@@ -105,8 +107,8 @@ __all__ = ["Definition", "Destined", "Example"]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The example of a template. From the outbound body `event` and the configuration `config`, the
-    template makes `body`: JSON, or a text in another format."""
+    """The example of a template. The template makes `body` from the outbound body `event` and the
+    configuration `config`. `body` is JSON, or a text if the message has another format."""
 
     event: dict[str, Any]
     config: dict[str, Any]

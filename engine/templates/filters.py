@@ -41,7 +41,8 @@ def default(value: Any, instead: Any) -> Any:
 
 
 def path(value: Any, steps: str, instead: Any = None) -> Any:
-    """Return the value at a path of names and positions, such as `a.0.b`, else `instead`."""
+    """Return the value at a path of names and positions, such as `a.0.b`. Return `instead` if there is no
+    value at the path, or null."""
     for step in steps.split("."):
         if isinstance(value, dict):
             value = value.get(step)
@@ -53,8 +54,8 @@ def path(value: Any, steps: str, instead: Any = None) -> Any:
 
 
 def first_text(value: Any, *names: str) -> str | None:
-    """Return the value if it is a text, else the first of its members `names` that is a text or a number,
-    else None."""
+    """Return the value if it is a text. Else return the first of its members `names` that is a text or a
+    number, as a text. Return None if there is no such member."""
     if isinstance(value, str) and value.strip():
         return value
     for name in names:
@@ -197,8 +198,8 @@ MEASURES: dict[str, Callable[[str], int]] = {
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
     """Return the escaped text if it fits into `limit`, else as much of it as fits, and an ellipsis.
 
-    `escape` must replace single characters and never shorten a text. The cost depends on the result's
-    length.
+    `escape` must replace single characters and never shorten a text. The cost grows with the length of
+    the result, not of `text`.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

@@ -28,8 +28,8 @@ class Omitted:
 
 OMIT: Final = Omitted()
 VARIABLES = frozenset({"event", "body", "config", "omit"})
-# With Jinja's other nodes, such as For, Call, Macro, Import, Mul or Pow, a short leaf could make a large
-# result.
+# The Jinja nodes that a leaf can contain. All other nodes are refused, because with nodes such as For,
+# Call, Macro, Import, Mul or Pow a short leaf could make a large result.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
     nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
@@ -42,7 +42,8 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, limited to look-ups of members of objects and items of lists."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return a member or an item, or a value that raises when it is used."""
+        """Return a member of an object or an item of a list. If there is none, return a value that raises
+        an error as soon as the template uses it."""
         if isinstance(obj, Mapping):
             if isinstance(argument, str) and argument in obj:
                 return obj[argument]

@@ -37,7 +37,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The message of a template; with the format `same`, the body is sent unchanged."""
+    """The message of a template. With the format `same`, the outbound body is sent unchanged."""
 
     format: Format
     body: Structure | None
@@ -102,10 +102,11 @@ class Message:
 
 
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
-    """Return the variable `event` of templates, which always has every member.
+    """Return the variable `event` of templates. It has the same members whatever `document` contains.
 
-    `document` is an outbound body, or any JSON that a script returned. If it has no id, its digest is the
-    id: each attempt has the same id. If it has no member `data`, the whole document is the data.
+    `document` is an outbound body, or any JSON that a script returned. The event's id is `event_id`, else
+    the id in `document`, else a digest of `document`, which is the same at each attempt. If `document`
+    has no member `data`, the whole document is the event's data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")
@@ -130,7 +131,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return an ISO 8601 instant, or None: a script can set any value."""
+    """Return the value if it is an ISO 8601 instant, else None. A script can have set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

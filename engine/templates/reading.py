@@ -85,7 +85,8 @@ class _TemplateFile(BaseModel):
 
 
 def read_template(path: Path, added: frozenset[str]) -> Definition:
-    """Return the template of a file. The operator allows the hosts `added`. Raises TemplateFileError."""
+    """Return the template that a file describes. `added` are the hosts to which the operator allows the
+    template to send, besides the file's hosts. Raises TemplateFileError."""
     if ID.fullmatch(path.stem) is None:
         raise TemplateFileError(
             f"{path}: a template's id is its file's name: small letters, digits, -"
@@ -193,8 +194,9 @@ def _json(place: str, text: str) -> Any:
 
 
 def _try(definition: Definition) -> None:
-    """Raise ValueError unless the template accepts the example's configuration, shows none of its
-    secrets, and makes the example's body."""
+    """Raise ValueError if the template contradicts its example. The template must accept the example's
+    configuration, hide the configuration's secrets in the shown URL, and make the example's body from
+    the example's event."""
     example = definition.example
     try:
         definition.check(example.config)

@@ -1,7 +1,7 @@
 """The structure of a template's body: JSON whose strings (the leaves) are in the template language.
 
-All leaves are compiled into one program. Their values are encoded only after the program has run, so an
-event's values cannot change the structure.
+All leaves are compiled into one program, which only computes the values of the leaves. These values are
+put into the structure after the program has run. So no value of an event can change the structure.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,9 @@ Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> 
 class Structure:
     """A compiled structure.
 
-    `{"$if": condition, ...}` is left out if the condition is false. In a list, `{"$each": items, "$item":
-    structure}` makes one element from `structure` for each of `items`, with the variable `item`.
+    An object `{"$if": condition, ...}` is left out if the condition is false. In a list, the object
+    `{"$each": items, "$item": structure}` makes one element for each of `items`: the value of
+    `structure`, in which the variable `item` is that item.
     """
 
     __slots__ = ("_program", "_root")
@@ -41,8 +42,8 @@ class Structure:
         self._program = compiler.program()
 
     def value(self, variables: Values) -> Any:
-        """Return the structure with the values of its leaves. Raises jinja2.UndefinedError for a missing
-        member, and ValueFault for a value that cannot be JSON."""
+        """Return the structure with each leaf replaced by its value. Raises jinja2.UndefinedError for a
+        missing member, and ValueFault for a value that cannot be JSON."""
         return self._root(self._run(variables), variables)
 
     def _run(self, variables: Values) -> Values:

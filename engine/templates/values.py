@@ -19,8 +19,8 @@ class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no
     """A text or value cannot be read or written as JSON."""
 
 
-# A number as it was written, such as 19.90. The C encoder copies it, without a Python call for each
-# number.
+# A number as it was written, such as 19.90. The encoder, which is written in C, copies the number's text
+# without a call of Python code.
 Numeral = msgspec.Raw
 
 
@@ -58,8 +58,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# The last value and its text: a template can show the same data twice, as text and as HTML. Values never
-# change, so comparing their identity is enough.
+# The last value that `indented` was given, and the text that it returned. A template can show the same
+# data twice, as text and as HTML. Values never change, so the same object always has the same text.
 _latest: tuple[object, str] = (None, "null")
 
 
