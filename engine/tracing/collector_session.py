@@ -16,15 +16,15 @@ class CollectorSession(requests.Session):
     _environment: Any = None  # the options of proxies and certificates
 
     def merge_environment_settings(self, *given: Any) -> Any:
-        """The options are computed once, because all requests have the same. That saves a fifth of
-        a request's time.
+        """Return the options of proxies and certificates. All requests have the same options, so the
+        first request computes them. Each later request takes a fifth less time.
         """
         if self._environment is None:
             self._environment = super().merge_environment_settings(*given)
         return self._environment
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """Send a request. Raises HTTPError for a redirect: no collector took the spans."""
+        """Send a request. Raises HTTPError for a redirect, because no collector has taken the spans."""
         response = super().send(request, **{**options, "stream": True})
         try:
             left, until = ANSWER_BYTES, time.monotonic() + ANSWER_S

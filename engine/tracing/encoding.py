@@ -13,8 +13,8 @@ from engine.tracing.ended_span import EndedSpan
 
 NANOSECONDS = 1_000_000_000
 Attributes = Mapping[str, str | int | bool]
-# The encoded attributes that are kept: those that many events share, and the ids of recent events. They
-# take some 0.5 MB.
+# The most encoded attributes that the cache keeps: attributes that many events share, and the ids of
+# recent events. The cache takes some 0.5 MB.
 KEPT_ATTRIBUTES = 2_048
 KEPT_NUMBERS = 1_024  # enough for most lengths
 _INT64 = (1 << 64) - 1
@@ -31,8 +31,8 @@ def field(tag: bytes, content: bytes) -> bytes:
 
 
 def span_bytes(ended: EndedSpan, attributes: Attributes, dropped: int) -> bytes:
-    """Return a span as a field of `ScopeSpans`. `attributes` are within the limits; `dropped` is the
-    number of the span's other attributes.
+    """Return a span as a field of `ScopeSpans`. `attributes` are the span's attributes without those
+    that exceed the limits. `dropped` is the number of attributes that were left out.
     """
     context = ended.context
     parts = [b"\x0a\x10", bytes.fromhex(trace_id(context))]

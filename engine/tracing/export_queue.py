@@ -1,7 +1,8 @@
 """The queue of ended spans, and the thread that exports them.
 
-While the collector hangs or cannot be reached, spans beyond the queue's bound are lost and counted,
-and no event is delayed. Workspaces take turns, so that no workspace uses up the queue or the rate.
+If the collector hangs or cannot be reached, the queue fills. A full queue drops and counts spans; no
+event is delayed. Workspaces take turns at the export, so that no workspace uses up the allowed export
+rate.
 """
 
 import logging
@@ -72,7 +73,8 @@ class ExportQueue:
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
     def put(self, span: EndedSpan) -> None:
-        """Queue a span. If the queue is full, the workspace with the most spans loses one."""
+        """Queue a span. A full queue drops a span of the workspace that has the most spans in the
+        queue."""
         if self._closing.is_set():
             self._dropped += 1
             return
@@ -88,8 +90,8 @@ class ExportQueue:
             self._many.set()
 
     def close(self, within_s: float) -> None:
-        """Take no more spans, and export the waiting spans, as many as the rate allows in `within_s`
-        seconds. Drop the others. Blocks: call it in a thread."""
+        """Take no more spans. Export as many waiting spans as the rate allows in `within_s` seconds, and
+        drop the others. This method blocks, so it must be called in a thread."""
         self._closing.set()
         self._some.set()
         self._many.set()
@@ -131,8 +133,8 @@ class ExportQueue:
             self._rest()
 
     def _rest(self) -> None:
-        """Clear `_some` and `_many`, for which `_run` waits, unless enough spans wait already or the
-        queue is closed."""
+        """Clear the events `_some` and `_many`, so that `_run` waits for more spans. An event stays set
+        if enough spans wait for it already, or if the queue is closed."""
         self._some.clear()
         self._many.clear()
         closing = self._closing.is_set()
@@ -142,8 +144,8 @@ class ExportQueue:
             self._many.set()
 
     def _allowed(self) -> bool:
-        """Wait until the rate allows the next batch. Return False if the queue is closed and the rate
-        allows no span."""
+        """Wait until the rate allows the next batch, and return True. If the queue is closed during the
+        wait, return at once, with True if the rate allows at least one span."""
         bucket = self._bucket
         while (lacking := self._whole() - bucket.available(self._now())) > 0:
             if self._closing.wait(lacking / bucket.rate):

@@ -1,4 +1,4 @@
-"""The set-up of the OpenTelemetry SDK by the standard's `OTEL_...` variables."""
+"""The set-up of the OpenTelemetry SDK from the standard environment variables `OTEL_...`."""
 
 import logging
 import os
@@ -34,8 +34,8 @@ class Exporter(Protocol):
 
 class OtlpExporter(OTLPSpanExporter):
     """The library's exporter, for spans that are encoded already. It uses the library's client, which
-    compresses, retries and logs requests. The client is a private member, so `pyproject.toml` pins the
-    versions that have it."""
+    compresses, retries and logs requests. `_client` is a private member, so `pyproject.toml` allows only
+    versions of the library that have `_client`."""
 
     def send(self, request: bytes) -> bool:
         return self._client.export(request).success
@@ -108,8 +108,10 @@ def disabled() -> bool:
 
 
 def _check_headers(variable: str, text: str) -> None:
-    """Raise ValueError for a malformed entry of a list of headers. An entry can hold a secret, so the
-    message does not quote it, and the library's log is off meanwhile.
+    """Raise ValueError if an entry of a list of headers is malformed.
+
+    An entry can hold a secret, so the error's message does not quote the entry. The library would log
+    the entry, so the library's log is off during this check.
     """
     logger = logging.getLogger(parse_env_headers.__module__)
     with _silent(logger):

@@ -61,8 +61,8 @@ class Tracing(Struct, frozen=True):
 def request_span(
     tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
 ) -> Iterator[str | None]:
-    """Make the span `accept` of an upload, which `TracedIngest` does not see. The block gets the trace
-    for the upload's event."""
+    """Make the span `accept` of an upload. `TracedIngest` makes the spans `accept` of other requests, but
+    uploads do not pass through it. The `with` block gets the trace for the upload's event."""
     span = None
     if tracing is not None:
         from engine.tracing.traced import guarded
@@ -105,8 +105,8 @@ def open_tracing(
     now: Callable[[], float],
     workspace_of: Callable[[int], str | None],
 ) -> Tracing | None:
-    """Return the tracing of the server with the id `node`; None if tracing is off. `workspace_of` returns
-    the workspace of an environment's number."""
+    """Return the tracing of the server with the id `node`; None if tracing is off. `workspace_of` takes
+    the number of an environment, and returns the environment's workspace."""
     if settings.traces_sample is None:
         return None
     from engine.tracing.export_queue import ExportQueue

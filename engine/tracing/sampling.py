@@ -8,12 +8,14 @@ from random import random
 
 class Sampler:
     """The sampler of a random share of requests. `left` is the number of requests to skip before the next
-    chosen one. While `left` is above 0, a caller can decrement it, to save the call of `chosen`."""
+    request is chosen. While `left` is above 0, a caller can decrement `left` instead of calling `chosen`,
+    which takes longer."""
 
     __slots__ = ("_chance", "_ratio", "left")
 
     def __init__(self, ratio: float, chance: Callable[[], float] = random) -> None:
-        """`ratio`: the share, from 0 to 1. `chance` gives numbers from 0 to below 1."""
+        """`ratio`: the share of requests that are chosen, from 0 to 1. `chance` returns a random number,
+        from 0 to below 1."""
         self._ratio = ratio
         self._chance = chance
         self.left = 0

@@ -86,8 +86,8 @@ class TracedIntakeStore:
 
 
 class TracedSender:
-    """A sender that makes the spans `wait` and `attempt`. The `traceparent` header of the request names
-    the span `attempt`."""
+    """A sender that makes the spans `wait` and `attempt`. The `traceparent` header of the outbound
+    request names the span `attempt` as the parent of the receiver's spans."""
 
     def __init__(self, sender: Sender, tracer: Tracer) -> None:
         self._sender = sender

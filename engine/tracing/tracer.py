@@ -1,8 +1,9 @@
 """The tracer: it decides which events are traced, and makes their spans. Nothing here awaits.
 
 An event has four kinds of spans: `accept`, from the request's last byte to the answer; `commit`;
-`wait`, from the commit to an attempt or between two attempts; and `attempt`. To make a span, a
-server needs only the trace that is stored with the event, so another server can continue the trace.
+`wait`, from the commit to an attempt or between two attempts; and `attempt`. The trace is stored with the
+event, and a server needs nothing else to make a span. So one server can accept an event, and another
+server can make the spans of the event's attempts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,10 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# The most instants that are remembered. A span `wait` begins when the event is committed, or when an
-# attempt fails. If the instant of a failed attempt is forgotten, the retry has no span `wait`. If the
-# instant of a commit is forgotten, the span begins when the delivery was made.
+# The most instants that are remembered, of commits and of failed attempts. The first attempt's span
+# `wait` begins at the commit, or at the delivery's creation if the instant of the commit is forgotten. A
+# retry's span `wait` begins at the failed attempt. If that instant is forgotten, the retry has no span
+# `wait`.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed
@@ -141,8 +143,8 @@ class Tracer:
         now: Callable[[], float],
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`sampler` chooses among the requests without a trace; a request with a trace is traced if its
-        sender samples it.
+        """`sampler` chooses among the requests that come without a trace. A request that comes with a
+        trace is traced if its sender has set the trace's flag `sampled`.
         """
         self.ended = ended
         self.sampler = sampler
@@ -178,8 +180,8 @@ class Tracer:
         lost: Mapping[str, Claimed],
         error: str | None = None,
     ) -> None:
-        """Make the spans of a commit: one for each trace of its events. `error` is the type of the error
-        if the commit failed."""
+        """Make the spans of a commit: one span for each trace among the committed events. If the commit
+        failed, `error` is the type of the error."""
         traced = [event for event in events if event.trace is not None and event.id not in lost]
         if not traced:
             return

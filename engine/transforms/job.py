@@ -31,14 +31,14 @@ Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# The largest answer: a result, headers and logs. In JSON, a character of headers or logs can take six
-# bytes.
+# The most bytes of an answer: the result, and 256 KiB for headers and logs. In JSON, a character of
+# headers or logs can take six bytes.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()
 
 
 class KnownScript(Struct, eq=False):
-    """A script of a workspace, or of one of its customers, with the expected CPU of a run."""
+    """A script of a workspace, or of a workspace's customer, with the expected CPU of a run."""
 
     workspace: str
     source: str
@@ -70,8 +70,8 @@ class KnownScript(Struct, eq=False):
 
 
 class Cost(Struct, frozen=True):
-    """The CPU of a job in seconds. `run_s` is that of the script's run; `all_s` includes other work, such
-    as compiling the script."""
+    """The CPU of a job in seconds. `run_s` is the CPU of the script's run. `all_s` also includes other
+    work for the job, such as compiling the script."""
 
     run_s: float
     all_s: float
@@ -104,8 +104,8 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # A user who tries a script can choose any seed. If the cut at LONGEST_SEED falls within a character,
-    # that character is dropped.
+    # A user who tries a script chooses the seed, which can be too long. If the cut at LONGEST_SEED falls
+    # within a character, that character is dropped.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)

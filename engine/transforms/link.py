@@ -35,7 +35,8 @@ LOOKS = 500  # the limit on such checks: a killed process ends at once, unless t
 SOURCES = 256  # sources that a worker keeps; at one more it forgets all
 SOURCE_BYTES = 8 * 1024 * 1024  # of these sources together
 READ_BYTES = 256 * 1024
-# The first two settings make the allocator return the memory of a run's largest strings to the system.
+# Because of the two MALLOC variables, the allocator returns the memory of a run's largest strings to the
+# system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
@@ -182,8 +183,8 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Append to `done` the answers that have come. Raises ValueError for a malformed answer, whose
-        job then stays in flight."""
+        """Append to `done` the answers that have come. Raises ValueError for a malformed answer. The job
+        of a malformed answer stays in flight, so that `lose` can fail the job."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
             (length,) = worker.FRAME.unpack_from(buffer, at)
@@ -245,16 +246,17 @@ class Link:
             return float("inf")
 
     def abort(self, error: BaseException | None) -> None:
-        """End the process. `error` is what `ready` raised; None: the process closed its socket."""
+        """End the process. `error` is the exception of `ready`. If the process closed its socket, `error`
+        is None."""
         if not self.closed and error is None:
             self._read()  # answers that it sent before its end
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. The present job fails with `reason`.
+        """End the process. The job that it runs fails with `reason`. The jobs behind it will run again.
 
-        If `reason` is None, the job fails only if it reached its CPU limit, or if it was also in flight
-        when another worker ended.
+        If `reason` is None, the job that the process runs will run again too, with two exceptions. It
+        fails if it reached its CPU limit, or if another worker has ended before while it ran this job.
         """
         if not self.closed:
             self._shut()
@@ -318,7 +320,8 @@ def _command(descriptor: int, nice: int) -> list[str]:
 
 
 def _library() -> str:
-    """Only workers load this library. Raises OSError if it is missing."""
+    """Return the path of the library that runs scripts. Only workers load the library. Raises OSError if
+    the library is missing."""
     spec = importlib.util.find_spec("_quickjs")
     if spec is None or spec.origin is None:
         raise OSError("the library that runs scripts is not installed")

@@ -1,5 +1,4 @@
-"""The pool of worker processes that run scripts, so that a script harms only its own workspace. Nothing
-here waits."""
+"""The pool of worker processes that run scripts, so that a script harms only its own workspace."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -26,10 +25,11 @@ PATIENCE_S = 60.0  # how long a job can wait; then it fails
 IDLE_S = 60.0  # a worker without a job ends after this time
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itself quick again
-# The most bytes of remembered sources: a caller that tries many scripts must not fill the memory. In
+# The most bytes of remembered sources, so that a caller who tries many scripts cannot fill the memory. In
 # memory, a source can take four times the bytes of its UTF-8 form.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness leaves CPU to the server and its database. NICE_ONLY is for a pool's only worker.
+# The niceness of the workers, which leaves CPU to the server and its database: of workers for quick
+# scripts, of the worker in a pool of one, and of workers for all scripts.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
@@ -63,8 +63,8 @@ class TransformPool:
     """Implements `engine.outbound.ports.TransformStage`. Owner of the workers and of the waiting jobs."""
 
     def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
-        """`workers` is the largest number of processes. Half of them, at least one, take all scripts; the
-        other half take only scripts that have proved quick."""
+        """`workers` is the largest number of worker processes. Half of the workers, at least one, take
+        all scripts. The other workers take only scripts that have proved quick."""
         self._reactor = reactor
         self._timers = timers
         self._for_any = max(1, workers // 2)
@@ -220,7 +220,8 @@ class TransformPool:
         self._kicked = False
         if self._closed:
             return
-        # The workers for quick scripts get jobs first, so that the others are free for slow scripts.
+        # The workers that take only quick scripts get jobs first. Quick scripts then leave the other
+        # workers free for slow scripts.
         for index in reversed(range(self._size)):
             if not self._waiting.count:
                 return

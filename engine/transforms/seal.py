@@ -19,9 +19,9 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# The architecture's number for seccomp, the allowed system calls, and the system calls that are allowed
-# unless they make memory executable. No allowed call opens a file, makes a connection, or starts, traces
-# or signals a process.
+# Each table has three members: the architecture's number for seccomp; the system calls that are always
+# allowed; and the system calls that are allowed unless they make memory executable. No allowed call opens
+# a file, makes a connection, or starts, traces or signals a process.
 _X86_64 = (
     0xC000003E,
     {
@@ -53,8 +53,10 @@ def program(machine: str) -> bytes:
     """Return the BPF program for an architecture. Raises KeyError."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # Jumps go to the five instructions after the comparisons: deny; load a mapping's protection (`mmap`
-    # and `mprotect` jump here); test it; allow (other allowed calls jump here); deny.
+    # Five instructions follow the comparisons. The first denies every call that no comparison has
+    # matched. `mmap` and `mprotect` jump to the second, which loads the protection of the memory. The
+    # third tests the protection: if the memory would be executable, it jumps to the fifth, which denies.
+    # The fourth allows; all other allowed calls jump directly to the fourth.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),

@@ -1,7 +1,7 @@
 """The queue of jobs for workers: workspaces take turns, and each turn has the same CPU time.
 
-Within a workspace, its customers take turns of one job. Jobs without a customer count as the jobs of one
-more customer.
+Within a workspace, its customers take turns of one job. Jobs without a customer take turns as if they all
+belonged to one further customer.
 """
 
 from collections import Counter, deque
@@ -46,7 +46,7 @@ class WorkspaceQueue:
         self._jobs.put_back(job.known.customer, job)
 
     def popleft(self) -> Job:
-        """Take the next job. Its customer's next turn comes after all other customers'."""
+        """Take the next job. The job's customer then goes behind all other customers."""
         return self._take(next(iter(self._jobs)))
 
     def expired(self, before: float) -> list[Job]:
@@ -82,7 +82,7 @@ class WorkspaceJobs(Struct, eq=False):
         return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
 
     def has_room(self, job: Job) -> bool:
-        """Return True if the workspace, and the job's customer, can have one more waiting job."""
+        """Return True if the limits of the workspace and of the job's customer let the job wait."""
         if len(self.quick) + len(self.slow) >= MOST_JOBS or self.bytes + job.size > MOST_BYTES:
             return False
         customer = job.known.customer
@@ -121,8 +121,8 @@ class JobQueue:
     def add(self, job: Job, *, first: bool = False) -> bool:
         """Queue a job; return False if there is no room.
 
-        With `first`, a job that comes back from a worker becomes the next of its customer, even if there
-        is no room.
+        `first` is for a job that comes back from a worker. The job becomes the next job of its customer,
+        even if there is no room.
         """
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
@@ -147,8 +147,8 @@ class JobQueue:
         return self._take(self._quick, quick=True) if self._quick else None
 
     def take_slow(self, now: float) -> Job | None:
-        """Remove and return the next slow job of a workspace that has used at most BURST_S beyond its
-        share of CPU; None if there is no such job."""
+        """Remove and return the next slow job; None if no job can be taken. A workspace's slow jobs stay
+        in the queue while the workspace has used more than BURST_S of CPU beyond its share."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -165,8 +165,8 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # No workspace has CPU left. Each workspace gets the same number of new turns, just enough
-            # that at least one workspace has CPU again.
+            # All workspaces have used up the CPU of their turns. Each workspace gets the same number of
+            # new turns: the smallest number with which some workspace has CPU again.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
@@ -185,7 +185,8 @@ class JobQueue:
         return job
 
     def charge(self, job: Job, cpu_s: float, now: float) -> None:
-        """Charge the CPU that a job's run took, instead of its expected CPU."""
+        """Charge the job's workspace for the CPU that the job took. This replaces the expected CPU, which
+        the workspace was charged when the job was taken."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             return

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 CPU_S = 0.050  # the limit of one run; the script engine checks it between operations
-# The CPU limit of one job: beyond it, a signal of the kernel ends the process. It is for native
-# functions, which do not check `CPU_S`. It is larger because the kernel's ticks are up to 10 ms long, and
-# because a job can also compile its script.
+# The CPU limit of one job: beyond this limit, a signal of the kernel ends the process. The limit stops
+# native functions, which do not check `CPU_S`. It is larger than `CPU_S` because the kernel's ticks are
+# up to 10 ms long, and because a job can also compile its script.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # bytes of one script
 # The limit on the stack of JavaScript's calls, in bytes. The process's stack of 8 MiB is enough: native
@@ -31,19 +31,20 @@ OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# If the process's address space is larger than this, all contexts are dropped, so that the next run can
-# use at least ADDRESS_SPACE - ADDRESSES bytes.
+# If the process's address space is larger than this after a job, all contexts are dropped. So the next
+# job can enlarge the address space by at least ADDRESS_SPACE - ADDRESSES bytes.
 ADDRESSES = 192 * 1024 * 1024
-# If a run enlarged the address space by more, its garbage is collected. RESIDENT is not enough: memory
-# that was never written is not resident, but takes address space from later runs.
+# If a job enlarged the address space by more than this, the garbage of its context is collected. The
+# limit RESIDENT does not suffice: memory that was never written is not resident, but it takes address
+# space that later jobs need.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # 0 would stop files, but not dumps piped to a collector
-# A user id without an account. `nobody` would be unsafe, because the embedded PostgreSQL can run as
-# `nobody`, and a process can signal others of its user.
+# A user id without an account. The account `nobody` would be unsafe: the embedded PostgreSQL can run as
+# `nobody`, and a worker could then send signals to PostgreSQL's processes.
 ACCOUNT = 65533
 
-# The CPU clock of the process is not exact: while a CPU timer is set, it advances only with the kernel's
-# ticks, every 10 ms.
+# The CPU clock of the thread. The CPU clock of the process is not exact enough: while a CPU timer is set,
+# the process's clock advances only with the kernel's ticks, every 10 ms.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
@@ -122,8 +123,8 @@ class ScriptContext:
 def require_script(library: Any, source: str) -> None:
     """Raise BrokenScriptError if a source is not a complete script by itself.
 
-    `ScriptContext` puts the source into a function. A source that could end this function has an unpaired
-    bracket, so it fails here.
+    `ScriptContext` puts the source between the brackets of a function. A source with an unpaired bracket
+    could end this function, and run code outside of it. Such a source is no complete script.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -191,7 +192,7 @@ class Worker:
             self._sources.clear()
             self._runners.clear()
         else:
-            # If the job takes more CPU, the kernel ends the process; a script cannot prevent that.
+            # Beyond this CPU time, the kernel ends the process. A script cannot prevent that.
             _signal.setitimer(_signal.ITIMER_PROF, HARD_CPU_S)
             began = cpu_time()
             number = FRAME.unpack_from(frame, 1)[0]
@@ -200,7 +201,8 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Free memory before the answer: the next job must not wait for this or be charged its CPU.
+            # Free memory before the answer is sent. Freeing memory later would delay the next job, and
+            # its CPU would count as the next job's CPU.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -320,9 +322,10 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Serve as a worker. Without arguments, exit with the result of `confine`.
+    """Serve as a worker. Without arguments, only try `confine`, and use its result as the exit code.
 
-    A process that cannot start writes the reason to its socket, or without arguments to its output.
+    A process that cannot start writes the reason to its socket. Without arguments there is no socket, so
+    the process writes the reason to its standard output.
     """
     try:
         if len(sys.argv) == 1:

@@ -34,9 +34,10 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# A queue takes 1.4 KB with the prepared hashes of its signer, so all take 94 MB.
+# The most exchange queues that are kept. One queue takes 1.4 KB with the prepared hashes of its signer,
+# so this many queues take 94 MB.
 QUEUES_KEPT = 65_536
-# queues that one call of `_make_room` examines; examining all would take long
+# the most queues that one call of `_make_room` examines: examining all queues would take long
 QUEUES_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
@@ -46,7 +47,7 @@ class WireStatistics:
     """The present work of the client, and its counts since the start."""
 
     in_flight: int  # exchanges without an outcome, including the waiting ones
-    waiting: int  # those of `in_flight` that wait for their destination's concurrency
+    waiting: int  # those of `in_flight` that wait in the queue of their destination
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
@@ -80,7 +81,8 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Call this within trio. `tls` None: a context from the settings. `lookup` runs in threads."""
+        """Call this within trio. If `tls` is None, the settings give the TLS context. The client calls
+        `lookup` in threads."""
         idle = IdleConnections(timers, clock)
         proxy = settings.egress_proxy
         limit = descriptor_limit(settings.descriptor_share_outbound)
@@ -128,8 +130,8 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API refuses unusable headers and keys, so this must be a stored key that cannot be read,
-            # or a damaged row.
+            # The API refuses unusable headers and keys before they are stored. So the cause is a stored
+            # key that cannot be read, or a damaged row.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -161,7 +163,7 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange waits in a queue, opens a connection, or has one, which is then not idle.
+            # An exchange waits in a queue, has an opening, or has a connection that is not idle.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -211,9 +213,9 @@ class WireClient:
             queue.configure(destination)
             return queue
         if origin is _INSPECTION:
-            # The queue of an INSPECTION is not kept: if the destination has no actor, `forget` is never
-            # called for the destination. Nor must its connection be kept: `busy` begins at the limit, so
-            # that `release` closes it.
+            # The queue is for one INSPECTION and is not kept in `_queues`: a destination can be without
+            # an actor, and then nothing would call `forget` to drop the queue. The connection must not be
+            # kept either. `busy` begins at the limit, so `release` closes the connection.
             queue = ExchangeQueue(self._wiring, destination)
             queue.busy = destination.concurrency
             return queue
@@ -230,7 +232,7 @@ class WireClient:
 
 
 def descriptor_limit(share: float) -> int:
-    """Return the number of descriptors in a share (0 to 1) of the process's limit, 1 at least."""
+    """Return a number of descriptors: `share` (0 to 1) times the process's limit, but at least 1."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = DESCRIPTORS_LIMIT

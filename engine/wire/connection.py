@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-# An older connection closes after its exchange: the receiver's name can lead to another server by now, or
-# the server is being drained.
+# An older connection closes after its exchange. The receiver's name can have changed to another address,
+# or the receiver's operator can be waiting for the connections to a host to end.
 AGE_S = 300.0
-# The most unsent bytes that TLS itself produced, such as answers to key updates. They accumulate if the
-# peer does not read.
+# The limit on unsent bytes that TLS itself produced, such as answers to key updates. Such bytes
+# accumulate if the peer does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
 class OutboundConnection:
-    """A connection. Owner: the queue of its exchange; `IdleConnections` while `exchange` is None."""
+    """A connection. Its owner is the exchange queue `queue` while it has an exchange, and
+    `IdleConnections` while it has none."""
 
     __slots__ = (
         "_answer",
@@ -52,7 +53,8 @@ class OutboundConnection:
     )
 
     def __init__(self, queue: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """Take over the opening's socket, with its descriptor, and the opening's place in `Openings`."""
+        """Take over three things from the opening: its socket, the descriptor that `Descriptors` counts
+        for the socket, and its place in `Openings`."""
         self.origin = origin
         self.queue = queue  # the queue of the present or last exchange
         wiring = self._wiring = queue.wiring
@@ -112,7 +114,8 @@ class OutboundConnection:
             self._receive()
 
     def abort(self, error: BaseException | None) -> None:
-        """Fail the exchange. `error` is what the engine's code raised; None: the peer hung up."""
+        """Fail the exchange. `error` is an exception of the engine's own code. If the peer hung up,
+        `error` is None."""
         if self._closed:
             return
         if error is None:
@@ -163,7 +166,7 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send the peer bytes that TLS itself produced, after the unsent bytes."""
+        """Send bytes that TLS itself produced. Bytes that are unsent already go first."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -184,7 +187,8 @@ class OutboundConnection:
     # --- the handshake
 
     def _made(self) -> None:
-        """Give back the place in `Openings`: the opening has succeeded or failed."""
+        """Give back this connection's place in `Openings`, because the opening has succeeded or
+        failed."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.queue.made()
@@ -229,9 +233,11 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection. If received handshake bytes wait for a handshake step, end it only after
-        that step, in the connection's turn. The bytes can contain the reason of the end, and a peer that
-        closes must not have its step before others.
+        """End the connection, now or after its next handshake step.
+
+        If received handshake bytes wait for the connection's turn, they are read in that turn, because
+        they can contain the reason of the end. The connection ends after its turn. Its turn does not come
+        earlier than otherwise, so a peer gains nothing by closing.
         """
         if self._shaking:
             self._end = error
@@ -269,7 +275,7 @@ class OutboundConnection:
             self._lost(None)
 
     def _lost(self, error: OSError | None) -> None:
-        """End the connection, which broke with `error`; None: the peer closed it."""
+        """End the connection, which broke with `error`. If the peer closed it, `error` is None."""
         exchange, answer = self.exchange, self._answer
         if exchange is None:
             self.close()
@@ -286,8 +292,12 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """Complete the answer if the connection ended without an error, and the answer's head states
-        neither a length nor chunks. TLS's close_notify can be missing. Otherwise fail."""
+        """End an exchange whose connection ended within the answer.
+
+        Fail the exchange if the connection broke with an error, or if the answer's head states a length
+        or chunks. Otherwise the end of the connection is the end of the answer, and the answer is
+        complete. That is so even if the receiver closed a TLS connection without close_notify.
+        """
         if error is not None:
             words = "the connection was reset within the answer"
             self._fail(WireError(ErrorCategory.PROTOCOL, words))

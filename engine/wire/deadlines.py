@@ -1,7 +1,7 @@
 """The deadlines of exchanges. For each length of timeout there is a queue, in order of deadlines.
 
-A queue has one timer, for its first deadline. Most exchanges end long before their deadline. Entering and
-leaving a queue costs a third of setting and cancelling a timer.
+A queue has one timer, for its first deadline. Most exchanges end long before their deadline, so each
+would set a timer and cancel it. Entering and leaving a queue takes a third of that time.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from engine.wire.exchange import DeadlineQueue, OutboundExchange
 
 
 class Deadlines:
-    """All queues. An exchange removes itself from its queue when it ends."""
+    """Owner of the queues. An exchange removes itself from its queue when it ends."""
 
     __slots__ = ("_queues", "_timers")
 
@@ -36,8 +36,10 @@ class Deadlines:
         self._timers.call_at(due, partial(self._come, timeout_ms))
 
     def _come(self, timeout_ms: int) -> None:
-        """Only one exchange expires in each call, so that `Timers` can let other tasks run between
-        them.
+        """Expire the first exchange of a queue if it is due, and set the queue's timer again.
+
+        Only one exchange expires in each call, so that `Timers` can let other tasks run before the next
+        exchange expires.
         """
         queue = self._queues[timeout_ms]
         if not queue:

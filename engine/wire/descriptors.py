@@ -1,7 +1,8 @@
-"""The outbound share of the process's descriptors, which races (`engine.wire.racing`) take.
+"""The count of the process's descriptors that outbound connections can use.
 
-Workspaces whose races wait take turns. If no descriptor is free, an idle connection is closed for a
-race.
+A race (`engine.wire.racing`) connects to a name's addresses, and takes a descriptor for each socket.
+Workspaces whose races wait take turns. If no descriptor is free, an idle connection is closed to free
+one.
 """
 
 import errno
@@ -13,8 +14,9 @@ from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # the pause after the system refused a descriptor
-# A workspace can have at most PORTION times as many descriptors as are free; idle connections count as
-# free. So a single workspace can have two thirds of all, and each of two workspaces two fifths.
+# A workspace can have at most PORTION times as many descriptors as are free. Idle connections count as
+# free. So if one workspace takes all it can, it has two thirds of all descriptors, and one third is free.
+# If two workspaces do, each has two fifths, and one fifth is free.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -34,12 +36,12 @@ class Idle(Protocol):
         """Return the number of idle connections."""
 
     def evict(self, workspace: str | None) -> bool:
-        """Close the oldest idle connection, if possible one of `workspace`; this gives its descriptor
-        back. Return False if no connection is idle."""
+        """Close an idle connection, if possible the oldest of `workspace`, otherwise the oldest of all.
+        The closed connection gives its descriptor back. Return False if no connection is idle."""
 
 
 class Descriptors:
-    """Owner of the counts."""
+    """Owner of the counts of descriptors by workspace."""
 
     def __init__(self, limit: int, timers: Timers, idle: Idle) -> None:
         self.limit = limit
@@ -64,12 +66,13 @@ class Descriptors:
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if a waiting `Race` could use the descriptor of a connection of this workspace."""
+        """Return True if this workspace should close a connection, because a waiting race could use the
+        connection's descriptor."""
         return self._queue.count > 0 and (self.used >= self.limit or workspace in self._queue)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor if the workspace can have one now. Return False if it cannot, or if one of
-        its races waits already."""
+        """Take a descriptor for the workspace. Return False if the caller must wait: no descriptor is
+        free for the workspace, races are paused, or an earlier race of the workspace waits already."""
         if workspace in self._queue or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)
@@ -89,8 +92,9 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back the descriptor of a `Race`, because the system refused its socket. Pause all
-        races."""
+        """Handle a race's socket that the operating system refused, because it lacks descriptors or
+        memory. Give back the race's descriptor, close an idle connection, and pause all races for
+        REST_S."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -107,8 +111,8 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close the oldest idle connection. If the workspace has more than an equal share of the
-        descriptors, close its own oldest idle connection instead, if possible.
+        """Close the oldest idle connection of all workspaces. If this workspace has more than an equal
+        share of the descriptors, close its own oldest idle connection instead, if possible.
         """
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)

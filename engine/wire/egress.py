@@ -11,14 +11,16 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Network = IPv4Network | IPv6Network
 
-# `ipaddress.is_global` is not enough: it differs between Python versions. It also counts the metadata
-# service of a large cloud (168.63.129.16) and some ranges that embed another address as global.
+# `ipaddress.is_global` is not enough: its result differs between Python versions. It is also true for the
+# metadata service of a large cloud (168.63.129.16), and for some ranges of IPv6 addresses that contain an
+# IPv4 address.
 DENIED_V4 = (
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24"
     " 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24"
     " 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32"
 )
-# The first three ranges are all addresses outside of 2000::/3, the global unicast range (RFC 4291).
+# The three ranges of the first line together cover every address outside of 2000::/3, the global unicast
+# range (RFC 4291).
 DENIED_V6 = (
     "::/3 4000::/2 8000::/1"
     " ::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16"
@@ -28,9 +30,10 @@ NAT64 = IPv6Network("64:ff9b::/96")  # the guard checks the embedded IPv4 addres
 
 
 def forbidden(host: str) -> str:
-    """Return the error message for a host (as in its URL) whose address is forbidden.
+    """Return the error message for a host that has a forbidden address. `host` is the host of the URL.
 
-    The message does not name the address: that would reveal an internal name server's answers.
+    The message names the host but not the address, because tenants must not learn the answers of an
+    internal name server.
     """
     return (
         f"the address {host} is not public: use a public address, "
@@ -70,7 +73,7 @@ class EgressGuard:
         self._allow6 = Ranges(network for network in allow if network.version == 6)
 
     def allows(self, address: str) -> bool:
-        """Return True if a socket may connect to `address`, the first member of a socket address."""
+        """Return True if a socket may connect to `address`, an IP address from a socket address."""
         try:
             parsed = ip_address(address.partition("%")[0])  # the zone does not matter
         except ValueError:

@@ -60,8 +60,9 @@ class OutboundExchange:
         due: float,
         done: Callable[[Outcome], None],
     ) -> None:
-        """`started_at`: seconds since the epoch. `began` (the same moment) and `due`: instants of
-        trio's clock, which no step of the wall clock moves.
+        """`started_at` and `began` are the same moment: `started_at` in seconds since the epoch, `began`
+        on trio's clock. `due`, the deadline, is also on trio's clock. Changes of the system's time do
+        not affect trio's clock.
         """
         self.request = request
         self.started_at = started_at
@@ -73,7 +74,8 @@ class OutboundExchange:
         self.deadlines: DeadlineQueue | None = None
 
     def judged(self, answer: Response, now: float) -> Outcome:
-        """Return the outcome of a whole answer at `now`, an instant of trio's clock."""
+        """Return the outcome that the answer's status means. `now`, an instant of trio's clock, is the
+        end of the attempt."""
         status, headers = answer.status, answer.headers
         duration_ms = int((now - self.began) * 1000 + 0.5)
         category, message = judge(status)
@@ -93,7 +95,7 @@ class OutboundExchange:
         return outcome
 
     def failed(self, error: WireError, answer: Response | None, now: float) -> Outcome:
-        """Return the outcome of an attempt that got no whole answer, at `now`."""
+        """Return the outcome of an attempt that ended at `now` without a complete answer."""
         if answer is not None and answer.status:
             outcome = self.judged(answer, now)
             if outcome.category is None or outcome.category is ErrorCategory.PROTOCOL:

@@ -1,7 +1,7 @@
-"""The queue of one destination's exchanges. The destination's concurrency limits how many run at
-once.
+"""The queue of one destination's exchanges. The destination's concurrency limits how many exchanges run
+at once.
 
-Connections belong to origins, not to destinations.
+All destinations of one origin share the origin's idle connections.
 """
 
 from engine.core.destination import Destination, MutualTls
@@ -41,7 +41,7 @@ class ExchangeQueue:
         self.busy = 0  # exchanges that have a connection or open one
         self._making = 0  # connections being opened, from the look-up to the handshake's end
         self._waiting: dict[OutboundExchange, None] | None = None
-        self._wanted: ReceiverOrigin | None = None  # the origin in whose line the queue waits
+        self._wanted: ReceiverOrigin | None = None  # the origin whose `queue` contains this queue
         self._use(destination)
 
     def configure(self, destination: Destination) -> None:
@@ -58,8 +58,8 @@ class ExchangeQueue:
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange, or queue it while the destination's exchanges or openings are at their
-        limit.
+        """Begin an exchange. If the destination has reached its limit of running exchanges or of
+        connections being opened, the exchange waits instead.
         """
         exchange.origin = self._origin
         self.wiring.deadlines.watch(exchange)
@@ -77,8 +77,8 @@ class ExchangeQueue:
     def go(self, exchange: OutboundExchange) -> None:
         """Send an exchange over the connection that became idle last, or open a new connection.
 
-        A waiting exchange keeps its origin if the destination's URL changes: the exchange's headers can
-        hold secrets of the former receiver.
+        If the destination's URL changes, an exchange that waits still goes to the origin of the former
+        URL: the exchange's headers can hold secrets that only the former receiver may get.
         """
         idle = exchange.origin.idle
         if idle:
@@ -92,17 +92,21 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
-        """Remove a waiting exchange. Begin the next one if possible: an idle connection to its origin
-        could not be used while the removed one was first."""
+        """Remove a waiting exchange, then begin the next exchange if possible.
+
+        The removed exchange can have held up the next exchange: exchanges begin in order, even if
+        the only idle connection leads to the origin of a later exchange.
+        """
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
-        """Count a complete exchange as ended; make its connection idle at the origin, or close it.
+        """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        A connection beyond the concurrency is closed, and `go` prefers an idle connection to a new one.
-        So an origin never has more connections than its destinations' concurrencies add up to.
+        A connection beyond the destination's concurrency is closed, and `go` opens a connection only if
+        the origin has no idle connection. Both rules limit the connections of an origin to the sum of its
+        destinations' concurrencies.
         """
         self.busy -= 1
         origin = connection.origin
@@ -128,8 +132,8 @@ class ExchangeQueue:
             self._next()
 
     def replace(self, exchange: OutboundExchange) -> None:
-        """Open a new connection for an exchange whose reused connection was dead: other idle connections
-        can be dead too."""
+        """Open a new connection for an exchange whose reused connection was dead. The exchange does not
+        get another idle connection, because other idle connections can be dead too."""
         self.wiring.counts.replaced += 1
         self._open(exchange)
 
@@ -148,7 +152,8 @@ class ExchangeQueue:
 
     def shut(self) -> None:
         """Drop the waiting exchanges without a report."""
-        # Empty the queue first, because otherwise `forget` of one exchange would begin the next one.
+        # Empty the queue first. Otherwise `forget` would call `abandon`, which would begin the next
+        # exchange.
         waiting, self._waiting = self._waiting or {}, None
         self.wiring.counts.waiting -= len(waiting)
         for exchange in waiting:
@@ -192,7 +197,8 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """If the next exchange waits only for a connection, join the line of the exchange's origin."""
+        """If the concurrency allows the next exchange, enter the waiting list (`queue`) of the exchange's
+        origin, to get a connection that becomes idle. Otherwise leave the waiting list."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin
