@@ -109,8 +109,8 @@ class AdmissionControl:
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
-        `origin` is set if a browser sends the request for a page of another site; the credential's
-        workspace must then list it. With `codes`, a login code is accepted too.
+        `origin` is given if a browser sends the request for a page of another site. Then the credential's
+        workspace must list this origin. If `codes` is True, a login code is accepted too.
         """
         if self._stale():
             raise self._outdated()
@@ -140,8 +140,8 @@ class AdmissionControl:
         return origin.decode("latin-1") in self._models.settings_of(workspace).origins
 
     def credential_of(self, authorization: bytes | None) -> Credential | None:
-        """Return the credential of an Authorization header, None if it is unknown. The request is not
-        counted."""
+        """Return the credential of an Authorization header, or None if the credential is unknown. The
+        call does not count as a request."""
         try:
             secret = self._secret(authorization)
         except AdmissionRefusal:
@@ -154,9 +154,9 @@ class AdmissionControl:
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool
     ) -> Allowance | None:
-        """Count another request of a caller who was admitted with the same head. Return None if
-        `credential` has changed: then the request must be judged again. Raises AdmissionRefusal 503 or
-        429."""
+        """Count another request of a caller who was admitted with the same head. Return None if the
+        credential has changed since then, so that the request must be judged again. Raises
+        AdmissionRefusal 503 or 429."""
         if self._stale():
             raise self._outdated()
         now = self._now()

@@ -9,8 +9,8 @@ from api.call import Answer
 from api.envelope import CHALLENGE, envelope
 from engine.model.errors import Refusal
 
-# A page loads nothing from other sites, sends forms to none, and cannot be shown in a frame.
-# `default-src` does not cover the last three directives.
+# A page loads nothing, sends no forms, and cannot be shown in a frame. `default-src` does not cover
+# `frame-ancestors`, `base-uri` and `form-action`, so they are stated too.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
@@ -48,7 +48,7 @@ def no_such_path(request_id: str) -> Answer:
 
 
 def not_allowed(method: str, allowed: Iterable[str], request_id: str) -> Answer:
-    """Return the answer to a method that none of the path's routes has."""
+    """Return the answer (405) to a request for a path that has routes, but no route with this method."""
     refusal = Refusal("method_not_allowed", f"{method} is not allowed here")
     answer = refused(refusal, request_id)
     return Answer(answer.status, body=answer.body, headers=(("Allow", ", ".join(sorted(allowed))),))

@@ -32,8 +32,8 @@ SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, an
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about as long as a database takes to restart
-# Fields of which a head may have one: the judgement would see only the last. The door refuses these two
-# and others (`api.door.framing.SINGLE`).
+# A head with several fields of one of these names is refused, because the judgement would see only the
+# last field. The door refuses such heads itself, for these names and others (`api.door.framing.SINGLE`).
 SINGLE = (b"authorization", b"x-environment")
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
@@ -64,10 +64,11 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     paths = by_path(routes)
     templates = [pattern_of(path) for path in paths if "{" in path]
     for path, here in paths.items():
-        # Rules without a view: `api.heads` answers the requests that match them.
+        # The rules of this loop have no view: `api.heads` answers the requests that match these rules.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # The path `/a/b` also matches the pattern `/a/{id}`. Because of this rule, methods that only the
-        # pattern's routes have get a 405 at `/a/b`.
+        # Example: `/a/b` has only the method GET, and `/a/{id}` has DELETE. The path `/a/b` also matches
+        # `/a/{id}`, so DELETE `/a/b` would reach the route DELETE `/a/{id}`. The rule `others` prevents
+        # this: DELETE `/a/b` gets a 405.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -150,8 +151,9 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         g.workspace = ""  # the caller's, once the caller is known
         error = request.routing_exception
         if error is not None:
-            # Break the cycle of the request, this error and the error's frames: otherwise only the
-            # garbage collector frees them, and any client can request many paths that do not exist.
+            # Break the reference cycle of the request, this error and the error's frames. Otherwise only
+            # the garbage collector would free them, and any client can cause many such errors by requests
+            # for paths that do not exist.
             error.__traceback__ = error.__context__ = None
         return _judged(heads, g.request_id)
 

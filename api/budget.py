@@ -1,8 +1,8 @@
 """The byte budgets of request bodies.
 
-A request draws its body's size and gives it back with the answer, after the commit of an event. A request
-with a streamed body or answer draws a fixed size, because only a part of the stream is in memory at once.
-Nothing here awaits.
+A request draws the size of its body from a budget, and gives it back when the request is answered. A
+request with an event is answered after the commit. A request with a streamed body or answer draws a fixed
+size, because only a part of the stream is in memory at once. Nothing here awaits.
 """
 
 from collections.abc import Iterator

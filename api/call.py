@@ -21,13 +21,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if given,
-    is sent unchanged as `content_type`.
+    """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. If `body` is
+    given, it is sent unchanged as `content_type`, and `document` is not sent.
 
-    `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
-    them as fast as the client takes them. The application always closes them (`aclose`, if they have it),
-    even if nothing reads them. While the door sends them, they count as a stream of the workspace
-    `account` (None: the caller's). `headers` replace usual headers of the same name.
+    If `chunks` is given, the door streams the body from `chunks`: `length` bytes (None: unknown), in
+    chunks of 64 KiB or less. The door reads them as fast as the client takes them. The application always
+    calls `chunks.aclose`, if there is such a method, even if no chunk was read. While the door sends the
+    chunks, the answer counts as a stream of the workspace `account`, or of the caller's workspace if
+    `account` is None. A header in `headers` replaces the usual header of the same name.
     """
 
     status: int
@@ -45,8 +46,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer. The first chunk was read before the answer began: if that fails, the
-    client gets an error answer."""
+    """The chunks of an answer. The first chunk is read before the answer begins. So the client gets an
+    error answer if the first chunk cannot be read."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -65,11 +66,11 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was admitted and read. Parts that the route does not use are empty.
+    """A request that was admitted and read. Attributes that the route does not use are empty.
 
-    `headers` have names in lower case; values of one name are joined with commas. The credential is not
-    among them. `chunks`: the arriving body, for a route that streams; iterating raises Refusal 413 beyond
-    the route's limit.
+    The names in `headers` are in lower case. The values of headers of the same name are joined with
+    commas. The header with the credential is left out. `chunks` is the arriving body, for a route that
+    reads its body as a stream. Reading `chunks` raises Refusal 413 if the body exceeds the route's limit.
     """
 
     services: Services
@@ -102,7 +103,8 @@ class Call:
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """True if the caller can see a customer's objects. `account` None: objects of no customer."""
+        """Return True if the caller can see the objects of the customer with this account. None stands
+        for objects that belong to no customer."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:
@@ -123,7 +125,7 @@ class Call:
 
     @property
     def caller_kind(self) -> CallerKindName:
-        """The kind of the credential. A console session has its own kind, not its key's."""
+        """The kind of the caller: CONSOLE for a console session, otherwise the kind of the credential."""
         credential = self.admitted.credential
         in_session = credential.session and not credential.code
         return "CONSOLE" if in_session else CREDENTIAL_KINDS[credential.kind]

@@ -35,14 +35,16 @@ def connection_error(error: OSError | None) -> WireError:
     """Return the failure for a system error. None means that the peer has closed the connection."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
-    # An error that `_WORDS` lacks is named by its symbol: the system's text could contain an address.
+    # If `_WORDS` has no words for the error, the message contains the error's symbol (such as ENOBUFS).
+    # The message never contains the system's text for the error, which could include an address.
     symbol = errno.errorcode.get(error.errno or 0, "unknown")
     words = _WORDS.get(error.errno or 0) or f"the connection failed ({symbol})"
     return WireError(ErrorCategory.CONNECTION, words)
 
 
 def judge(status: int) -> tuple[ErrorCategory | None, str | None]:
-    """Return category and message of a whole answer; (None, None) is success."""
+    """Return the error category and the message for an answer that was received completely. Both are None
+    if the answer means success."""
     if 200 <= status < 300:
         return None, None
     if status == 429:
@@ -59,7 +61,8 @@ def judge(status: int) -> tuple[ErrorCategory | None, str | None]:
 
 
 def retry_after_s(headers: Iterable[tuple[bytes, bytes]], now: float) -> float | None:
-    """Return the seconds from `now` that a Retry-After asks for; None without a usable one."""
+    """Return the delay from `now`, in seconds, that the header Retry-After asks for. Return None if there
+    is no usable Retry-After."""
     for name, value in headers:
         if name.lower() == b"retry-after":
             return _delay(value.strip(), now)
@@ -68,7 +71,8 @@ def retry_after_s(headers: Iterable[tuple[bytes, bytes]], now: float) -> float |
 
 def _delay(value: bytes, now: float) -> float | None:
     if value.isdigit():
-        # A number with more digits is above the limit; int() of a long numeral is quadratic.
+        # A number of more than nine digits is always above RETRY_AFTER_LIMIT_S. It is not converted,
+        # because int() takes time that grows with the square of the number of digits.
         return (
             RETRY_AFTER_LIMIT_S if len(value) > 9 else float(min(int(value), RETRY_AFTER_LIMIT_S))
         )

@@ -32,7 +32,7 @@ class FetchLimits(Struct, frozen=True):
 
 
 class SourceError(Exception):
-    """A source did not give its content. `retry_after_s`: the wait that the source asks for."""
+    """A source did not give its content. `retry_after_s` is the wait that the source asks for."""
 
     def __init__(
         self, category: ErrorCategory, message: str, retry_after_s: float | None = None
@@ -44,8 +44,8 @@ class SourceError(Exception):
 
 
 class FetchedSource:
-    """A response with a body to read. `content_type` and `length` are as the source states them, or
-    None."""
+    """A response with a body to read. `content_type` and `length` are what the source states, or None if
+    the source does not state them."""
 
     def __init__(self, stream: FetchStream) -> None:
         self._stream = stream
@@ -71,10 +71,11 @@ class Fetcher:
 
     @asynccontextmanager
     async def get(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
-        """Request a URL, follow redirects, and let the block read the source. The time limits include
-        the block.
+        """Request a URL, follow redirects, and yield the source for reading in an `async with` block. The
+        time limits include the time that the `async with` block takes.
 
-        Raises SourceError for every fault of the source or of its connection, within the block too.
+        Raises SourceError for every fault of the source or of its connection, even if the fault happens
+        while the `async with` block reads.
         """
         async with self._turn(workspace):
             try:

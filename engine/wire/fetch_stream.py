@@ -25,14 +25,16 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # The file must come uncompressed: the file depot stores and hashes it as it comes.
+    # The source must send the file uncompressed, because the file depot stores and hashes the bytes that
+    # the source sends.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
-# The most bytes by which the framing of an answer (heads, chunk sizes, trailers) can exceed its content.
-# Chunks of a few bytes have more framing than content, and each chunk costs a call of the parser.
+# The framing of an answer (heads, chunk sizes, trailers) can be larger than its content by at most this
+# number of bytes. The limit stops answers in chunks of a few bytes: such chunks have more framing than
+# content, and each chunk costs a call of the parser.
 FRAMING_LIMIT = 128 * 1024
-_DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
+_DIGITS = 18  # the most digits of a Content-Length: int() is slow for very long numbers
 
 
 class Download(Response):
@@ -57,7 +59,7 @@ class Download(Response):
         return self.length is None and not coding.lower().endswith(b"chunked")
 
     def header(self, name: bytes) -> bytes | None:
-        """Return the value of the first field of a name (in lower case)."""
+        """Return the value of the first field with this name. `name` is in lower case."""
         values = (value for key, value in self.fields if key.lower() == name)
         return next((value.strip(b" \t") for value in values), None)
 
@@ -82,8 +84,8 @@ class FetchStream:
     """A context manager for one request to a source. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
-        """`workspace` is charged for the look-up's thread and the descriptor. `progress_s` is the longest
-        time for which the source can send nothing."""
+        """The thread of the name look-up and the connection's descriptor count towards the limits of
+        `workspace`. `progress_s` is the longest time for which the source can send nothing."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace
@@ -204,7 +206,8 @@ class FetchStream:
         if not self.answer.begun:
             raise connection_error(None)
         if tls is not None and not tls.closed and self.answer.unframed:
-            # Without close_notify, a third party can have cut the connection within the body.
+            # Without the source's close_notify, it is not certain that the source itself ended the body:
+            # a third party can have cut the connection.
             words = "the connection was cut within the body"
             raise WireError(ErrorCategory.PROTOCOL, words)
         self.answer.end()

@@ -67,14 +67,14 @@ class WebhookHead:
     def request(
         self, delivery: Delivery, number: int, body: bytes, now: float, trace: str | None = None
     ) -> bytes:
-        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace` is
-        sent in trace headers, unless the destination or a script sets them.
+        """Return the bytes of the request of attempt `number`, signed at `now` (seconds since the epoch).
+        `trace` is sent in trace headers, unless the destination or a script sets trace headers.
 
         Raises ValueError if no signing key is valid.
         """
         event, length = delivery.event, len(body)
         message_id, timestamp = event.id.encode(), b"%d" % now
-        # The parts are joined, because formatting them costs four times as much.
+        # The parts are joined, because a format string would take four times as long.
         parts = (
             self._prefix,
             message_id,
@@ -98,7 +98,8 @@ class WebhookHead:
 
 
 def _prefix(destination: Destination, more: Headers) -> tuple[bytes, bool]:
-    """Return the beginning of a head, and True if neither the destination nor a script sets a trace."""
+    """Return the beginning of a head, and whether trace headers can be added to it. This is True if
+    neither the destination nor a script sets trace headers."""
     headers = destination_headers(destination, more)
     named = {name.lower() for name, _ in headers}
     method = destination.method.name.encode()

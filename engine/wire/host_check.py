@@ -1,6 +1,7 @@
 """The check of a new destination's host: a host that leads only to forbidden addresses is refused.
 
-It is no protection: names change, and the egress guard checks every connection.
+The check only shows a mistake early. It is no protection, because a name can lead to another address
+later. The protection is the egress guard, which checks every connection.
 """
 
 import trio
@@ -20,8 +21,9 @@ class HostCheck:
         self._resolver = resolver
 
     async def objection(self, host: str, workspace: str) -> str | None:
-        """Return the error message if every address of `host` is forbidden. None: an address is allowed,
-        or the name was not resolved within LOOKUP_S. The look-up's thread counts as the workspace's."""
+        """Return an error message if every address of `host` is forbidden. Return None if an address is
+        allowed, or if the name was not resolved within LOOKUP_S. The thread of the look-up counts towards
+        the workspace's share of the resolver's threads."""
         resolution: Resolution | None = None
         with trio.move_on_after(LOOKUP_S):
             resolution = await self._resolver.addresses(host, workspace)

@@ -31,13 +31,14 @@ from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-# Each context takes about 1 MB, its authorities included. A workspace with more identities than its
-# share evicts its own contexts.
+# The most contexts in memory. Each context takes about 1 MB, its authorities included. If a workspace has
+# more identities than its share, its new contexts evict its own old contexts.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
 _MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others
 _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
-# The loop signs each handshake: 5 ms with a key of 4,096 bits, 30 ms with 8,192, 200 ms with 16,384 bits.
+# The signature of each handshake blocks the event loop: 5 ms with a key of 4,096 bits, 30 ms with 8,192
+# bits, 200 ms with 16,384 bits.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
 # OSError comes from the system or the TLS library, ValueError from the key, AuthoritiesError from
@@ -78,9 +79,9 @@ def check_identity(identity: MutualTls) -> None:
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
     """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
-    The TLS library gets only the checked certificates and key, because it would try any other text
-    that looks like a key. The library reads only files. With `memfd_create`, the file is in memory:
-    the key is not written to a disk.
+    The TLS library gets a file with only the checked certificates and the checked key. It does not get
+    the customer's texts, because it would try everything in these texts that looks like a key.
+    `memfd_create` makes the file in memory, so the key is not written to a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)
@@ -101,10 +102,11 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
 
 
 def _judged_key(text: str) -> _Key:
-    """Return the key if it signs quickly enough. Raises ValueError, whose message quotes no key."""
+    """Return the key. Raises ValueError for an unusable key, or for a key that signs too slowly. The
+    error message does not quote the key."""
     try:
-        # The primes are not tested, which would take half a second. A wrong key is found anyway, because
-        # it does not match the certificate.
+        # The test whether the key's primes are prime is skipped, because it would take half a second. A
+        # wrong key is found anyway, because it does not match the certificate.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None
@@ -138,8 +140,8 @@ class Identities:
     def prepare(
         self, workspace: str, identity: MutualTls, spawn: Spawn, ready: Callable[[], None]
     ) -> None:
-        """Call `ready`, now or later, once the context exists or cannot be made. `spawn` starts a
-        task."""
+        """Make the TLS context of an identity in a task that `spawn` starts, and call `ready` afterwards,
+        even if the context could not be made. If the context exists already, call `ready` at once."""
         shown = workspace, identity
         if shown in self._contexts.found:
             ready()

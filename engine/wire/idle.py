@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 # Many servers close idle connections after 5 s. The client closes them earlier, so it rarely uses a dead
 # connection.
 IDLE_S = 4.0
-# A sweep closes at most this many connections, in about 1 ms: thousands can be due together.
+# A sweep closes at most this many connections, in about 1 ms. The next sweeps close further
+# connections that are due.
 CLOSED_AT_ONCE = 64
 EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
@@ -26,7 +27,8 @@ class IdleConnections:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # The dict's own method, which is fast to call, removes a connection that an exchange takes.
+        # `taken` removes a connection that an exchange takes. `taken` is the dict's own method, which is
+        # faster to call than a method written in Python.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -34,7 +36,8 @@ class IdleConnections:
         return len(self._since)
 
     def add(self, connection: "OutboundConnection", now: float) -> None:
-        """Add a connection that became idle at `now` (of trio's clock): it can be taken."""
+        """Add a connection that became idle at `now` (on trio's clock). Exchanges can take it from now
+        on."""
         self._since[connection] = now
         connection.origin.idle[connection] = None
         if self._timer is None:
@@ -46,8 +49,9 @@ class IdleConnections:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest, or instead the oldest of `workspace` if it
-        is among the EXAMINED oldest. Return False if no connection is idle."""
+        """Close the connection that has been idle for longest. If `workspace` is given, and a connection
+        of the workspace is among the EXAMINED connections that have been idle for longest, close that
+        connection instead. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False
@@ -62,8 +66,9 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.instant()
-        # A copy, because closing changes the dict. To ask the dict for its first entry each time would be
-        # slow: it would walk through all deleted entries at its front.
+        # The loop reads a copy of the entries, because closing a connection changes the dict. It would be
+        # slow to ask the dict for its first entry after each close, because the dict would walk through
+        # all deleted entries at its front each time.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:

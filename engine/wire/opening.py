@@ -56,7 +56,8 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # An exchange whose reused connection was dead takes no idle connection, which can be dead too.
+        # If the exchange has already been sent on an idle connection that was dead, it waits for the new
+        # connection only. Another idle connection could be dead too.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

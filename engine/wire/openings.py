@@ -1,8 +1,8 @@
 """The places for connections that are being opened, and the turns of TLS handshakes.
 
-The number of places is limited, because thousands of openings at once would fill the network's
-queues. The last step of a handshake takes 0.5 ms of the loop, as much as fifty requests. Workspaces
-take turns for places and for handshake steps.
+A connection needs a place while it is being opened. The number of places is limited, because thousands of
+openings at once would fill the network's queues. Handshakes take turns, because the last step of one
+handshake blocks the event loop for 0.5 ms. Workspaces take turns for places and for handshake steps.
 """
 
 import time
@@ -16,11 +16,12 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace can have at most PORTION times as many places as are free: with 1, a workspace whose
-# receivers all hang has at most half of all places, and the next such workspace half of the rest.
+# A workspace can have at most PORTION times as many places as are free. If PORTION is 1, a workspace
+# whose receivers all hang has at most half of all places. The other half is left for other workspaces.
 PORTION = 1
-# After a step, all handshakes pause for REST times the step's duration. They use at most a quarter
-# of the loop, which is 500 steps a second.
+# After each step of a handshake, all handshakes pause for REST times the duration of the step. So
+# handshakes use at most a quarter of the event loop's time. With steps of 0.5 ms, these are 500 steps a
+# second.
 REST = 3.0
 
 
@@ -28,8 +29,8 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """Use the place that `Openings.give` has taken for this waiting opening, or give it back if it is
-        no longer needed."""
+        """Use a place. `Openings.give` has already taken the place for this opening. If this opening no
+        longer needs a place, it must give the place back."""
 
 
 class Openings:
@@ -49,7 +50,8 @@ class Openings:
         return len(self._queue)
 
     def take(self, workspace: str) -> bool:
-        """Take a place, if one is free for this workspace and none of its openings waits."""
+        """Take a place. Return False if the workspace cannot have another place now, or if an opening of
+        the workspace already waits for a place."""
         if workspace in self._queue or not self._may(workspace):
             return False
         self._held.add(workspace)
@@ -64,9 +66,10 @@ class Openings:
         self._queue.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
-        """Give back a place: the connection is open, or failed."""
+        """Give back a place, because the connection is open or has failed."""
         self._held.remove(workspace)
-        # The limit is checked first: without a free place, `take` would examine all waiting workspaces.
+        # While no place is free, the check of the limit saves the call of `take`, which would examine all
+        # waiting workspaces in vain.
         while self._queue and self.used < self.limit:
             found = self._queue.take(self._may)
             if found is None:
@@ -102,7 +105,8 @@ class Handshakes:
         return len(self._queue)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
-        """Call `shake` once, later. Harmless if the connection is in the queue already."""
+        """Queue a connection for one step of its handshake. When the connection's turn comes, its `shake`
+        is called. Harmless if the connection is in the queue already."""
         self._queue.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)

@@ -18,11 +18,11 @@ OriginKey = tuple[str, bool, str, int, MutualTls | None]
 
 
 class Wanting(Protocol):
-    """A destination's exchange queue, or the opening of a connection. It waits for a connection of an
-    origin to become idle."""
+    """An object that waits until a connection of an origin becomes idle: a destination's exchange queue,
+    or the opening of a connection."""
 
     def offered(self) -> None:
-        """Stop waiting in the origin's `queue`, and use a connection that has become idle."""
+        """Leave the origin's `queue`, and use the connection that has become idle."""
 
 
 class ReceiverOrigin:
@@ -38,12 +38,13 @@ class ReceiverOrigin:
         self.host = host
         self.port = port
         self.identity = identity
-        # A dict, because thousands of connections can close at once, at any place in the order.
+        # In a dict, any connection can be removed in constant time. Thousands of connections can close at
+        # once, and not in the order in which they became idle.
         self.idle: dict[OutboundConnection, None] = {}
         self.queue: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:
-        """Add `who` to `queue`: its `offered` is called when a connection becomes idle."""
+        """Add `who` to `queue`. `who.offered` is called when a connection of the origin becomes idle."""
         if self.queue is None:
             self.queue = {}
         self.queue[who] = None
@@ -56,7 +57,7 @@ class ReceiverOrigin:
                 self.queue = None
 
     def offer(self) -> None:
-        """Offer idle connections to those who wait in `queue`, in order."""
+        """Offer the idle connections to the objects that wait in `queue`, in the order of `queue`."""
         while self.idle and self.queue is not None:
             next(iter(self.queue)).offered()
 

@@ -39,8 +39,9 @@ class ConnectingSocket:
 
 
 class Race:
-    """A race for one connection. After `begin` has returned, the race ends with one call, of `won` or
-    `lost`. `won` gets a connected socket, and later returns its descriptor to `Wiring.descriptors`."""
+    """A race for one connection. After `begin` has returned, the race calls either `won` or `lost`, once,
+    and ends. `won` gets the connected socket. When the socket is closed, its new owner must give the
+    descriptor back to `Wiring.descriptors`."""
 
     __slots__ = (
         "_candidates",
@@ -63,7 +64,7 @@ class Race:
         won: Callable[[socket.socket], None],
         lost: Callable[[WireError], None],
     ) -> None:
-        """`workspace` is charged for the descriptors."""
+        """The descriptors of the sockets count towards the limit of `workspace`."""
         self._wiring = wiring
         self._remaining = deque(interleave(addresses)[:ADDRESSES_LIMIT])
         self._port = port
@@ -108,7 +109,7 @@ class Race:
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
-        """Handle the result of a socket, which is connected or has failed."""
+        """Handle a socket whose connection was made or has failed."""
         if candidate not in self._candidates:
             return
         code = candidate.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -179,8 +180,8 @@ class Race:
 
 
 def interleave(addresses: Addresses) -> Addresses:
-    """Return the addresses with alternating families, beginning with the first address's family. A
-    family that does not work costs only one delay.
+    """Return the addresses with alternating families, beginning with the first address's family. If
+    one family does not work, an address of the other family is tried after only one delay.
     """
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]

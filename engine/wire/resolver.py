@@ -21,8 +21,8 @@ from engine.wire.failure import WireError
 T = TypeVar("T")
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
-# A found address is used for this long: a busy destination needs few look-ups, and a changed address is
-# used soon.
+# How long a found address is used: long enough that a busy destination needs few look-ups, and short
+# enough that a changed address is noticed soon.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -56,7 +56,7 @@ class Future(Generic[T]):
 
 
 class Waiter:
-    """A caller that waits for an answer. After `cancel`, it gets none."""
+    """A caller that waits for an answer. After `cancel`, the caller gets no answer."""
 
     __slots__ = ("_forget", "callback")
 
@@ -85,7 +85,7 @@ class Question:
 
     host: str
     waiters: dict[Waiter, None] = field(default_factory=dict)  # in the order in which they asked
-    payer: str | None = None  # the workspace that is charged, once the look-up has begun
+    payer: str | None = None  # the workspace that the thread counts for, once it has begun
     queued: set[str] = field(default_factory=set)  # the workspaces in whose queues it waits
 
 
@@ -114,8 +114,9 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The name waits in the queue of each workspace that asks for it. The first workspace that
-            # can have a thread is charged, so no workspace waits for another workspace's share.
+            # The name waits in the queue of each workspace that asks for it. Once one of these workspaces
+            # can have a thread, the look-up begins, and its thread counts for that workspace. So no
+            # workspace waits because another workspace has used its share of the threads.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -142,8 +143,8 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Remove the waiter, and a queued name without waiters: while name servers hang, such names would
-        fill the queue.
+        """Remove the waiter. If no waiter for a queued name is left, remove the name from the queue:
+        otherwise such names would fill the queue while name servers hang.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
@@ -158,7 +159,8 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # The limit is checked first: while all threads hang, `take` would examine all waiting workspaces.
+        # While no thread is free, the check of the limit saves the call of `take`, which would examine
+        # all waiting workspaces in vain.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)
@@ -195,8 +197,8 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        # Waiters and the question refer to each other: this cycle would stay in memory until garbage
-        # collection.
+        # The waiters and the question refer to each other. `clear` breaks this cycle, which would
+        # otherwise stay in memory until garbage collection.
         question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)

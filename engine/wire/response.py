@@ -13,8 +13,8 @@ from engine.wire.failure import WireError
 BODY_LIMIT = 16 * 1024  # kept in the log; a longer body ends the connection
 HEADERS_KEPT = 16 * 1024  # bytes of names and values kept in the log
 FIELDS_LIMIT = 100
-# The most bytes of framing: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has
-# six bytes of framing for each byte of content.
+# The most bytes of framing (status lines, fields, chunk sizes, trailers) in one response. The limit
+# allows a body of one-byte chunks, which has five bytes of framing for each byte of content.
 FRAMING_LIMIT = 64 * 1024 + 6 * BODY_LIMIT
 HEAD_LIMIT = 64 * 1024
 INTERIM_LIMIT = 8  # 1xx answers before the final one
@@ -74,7 +74,8 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Prepare to parse an answer. Not called for an answer that equals the last one."""
+        """Prepare to parse an answer. An answer with the same bytes as the connection's last answer is
+        not parsed, so `_begin` is not called for it."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
@@ -130,15 +131,17 @@ class Response:
         if not self.complete:
             self._bound()
         elif self.keep_alive and self._fed == len(data) <= KNOWN_LIMIT:
-            # A busy receiver sends the same answer thousands of times a second. An answer that came
-            # whole, and left the parser in its first state, need not be parsed again.
+            # A busy receiver sends the same answer thousands of times a second. This answer came in one
+            # piece, and the parser is now ready for a new answer. If the next answer has the same bytes,
+            # it need not be parsed.
             self._known = data
             self._headers = self.headers
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End the response, because the peer closed the connection. Raises WireError if the head is
-        incomplete, or states a length or chunks: then the body is incomplete."""
+        """End an incomplete response, because the peer closed the connection. If the head states neither
+        a length nor chunks, the close is the regular end of the body, and the response is complete.
+        Otherwise, the head or the body is incomplete. Raises WireError in this case."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
@@ -151,11 +154,13 @@ class Response:
         self.complete = True
 
     def release(self) -> None:
-        """Break the reference cycle of parser and response, which would need garbage collection."""
+        """Break the reference cycle of parser and response. Otherwise only garbage collection would free
+        the two."""
         del self._parser
 
     def _judge_start(self, data: bytes) -> None:
-        # Checked here because the parser also accepts RTSP, ICE and other versions of HTTP.
+        # The protocol's name is checked here, because the parser also accepts RTSP, ICE and other
+        # versions of HTTP.
         start = (self._start + data)[: len(_START)]
         if not _START.startswith(start):
             raise broken("it does not begin with HTTP/1")

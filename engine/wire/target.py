@@ -22,8 +22,8 @@ _URL = re.compile(
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
-# Names of containers and clusters can have underscores. A number, such as 2130706433 (another notation of
-# 127.0.0.1), has the form of a name, and is accepted.
+# Names of containers and clusters can have underscores. The pattern also matches numbers, such as
+# 2130706433 (another notation of 127.0.0.1).
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
 _PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # all printable characters without a meaning in a URL
 

@@ -12,8 +12,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
-# The limit on successive bytes without content (handshakes, tickets, alerts, empty records), because they
-# cost CPU time. Certificate chains take some KB.
+# The limit on bytes from the peer that arrive in succession and contain no application data: handshakes,
+# tickets, alerts, empty records. Such bytes cost CPU time. Certificate chains take some KB.
 SILENT_LIMIT = 256 * 1024
 
 
@@ -26,7 +26,7 @@ def client_context(authorities: Path | None = None) -> ssl.SSLContext:
     additional ones from a PEM file. Raises AuthoritiesError."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # By RFC 9110, 4.3.4, the host must be in subjectAltName; a common name can be anything.
+    # By RFC 9110, 4.3.4, the certificate must name the host in subjectAltName. A common name is no proof.
     context.hostname_checks_common_name = False
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:
@@ -43,7 +43,8 @@ def client_context(authorities: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
-    """Return the process's shared context: reading the system's authorities takes some 20 ms."""
+    """Return the context that the whole process shares. It is made only once, because reading the
+    system's authorities takes some 20 ms."""
     return client_context(authorities)
 
 
@@ -73,7 +74,8 @@ class TlsChannel:
         self._shake()
 
     def send(self, data: bytes) -> None:
-        """Encrypt `data` once the handshake is done. Raises WireError if the stream has ended."""
+        """Encrypt `data`. Before the end of the handshake, keep `data` and encrypt it at the end. Raises
+        WireError if the stream has ended."""
         if not self.established:
             self._unsent = data
             return
@@ -83,16 +85,16 @@ class TlsChannel:
             raise _explain(error) from None
 
     def hold(self, data: bytes) -> None:
-        """Take bytes of the peer for the next `receive`. Raises WireError."""
+        """Keep bytes from the peer until the next `receive` decrypts them. Raises WireError."""
         self._incoming.write(data)
         self._silent += len(data)
         if self._silent > SILENT_LIMIT:
             raise WireError(ErrorCategory.TLS, "TLS failed: records come without content")
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes of the peer; return their content, which may be empty.
+        """Take bytes from the peer. Return the decrypted content, which can be empty.
 
-        Raises WireError. Then `outgoing` can return an alert, which is to be sent.
+        Raises WireError. After the error, `outgoing` can return an alert, which must be sent to the peer.
         """
         self._incoming.write(data)
         said = self._decrypt()
@@ -134,7 +136,8 @@ class TlsChannel:
     def goodbye(self) -> bytes:
         """Return the last bytes for the peer: close_notify, or an alert that is still to be sent."""
         if self.established and not self.closed:
-            # `unwrap` writes close_notify. It raises if the peer has sent none, or if the stream broke.
+            # `unwrap` writes the client's close_notify. Then it raises SSLError if the peer's
+            # close_notify has not arrived, or if the stream is broken.
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.outgoing()

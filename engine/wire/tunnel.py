@@ -23,8 +23,8 @@ _UNREACHED = (b"502", b"503", b"504")  # the proxy did not reach the address: an
 
 
 class Tunnel:
-    """A connection through the proxy to one of several checked addresses. It has the methods of
-    `Race`, and ends as a race does: with a call of `won` or `lost`."""
+    """A connection through the proxy to one of several checked addresses. `Tunnel` has the methods of
+    `Race`. Like a race, a tunnel ends when it calls `won` or `lost`."""
 
     __slots__ = (
         "_answer",
@@ -204,8 +204,9 @@ def race_or_tunnel(
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
 ) -> Race | Tunnel | WireError:
-    """Return the tunnel to one of a host's addresses. Without a proxy, return the `Race` that connects
-    to them. Return an error if the host was not resolved, or if the egress guard forbids an address."""
+    """Return the object that connects to one of a host's addresses: a `Tunnel` if there is a proxy,
+    otherwise a `Race`. Return an error if the host was not resolved, or if the egress guard forbids an
+    address."""
     if isinstance(resolution, WireError):
         return resolution
     if not wiring.guard.allows_all(address for _, address in resolution):

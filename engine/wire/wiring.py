@@ -74,8 +74,8 @@ class Wiring:
         try:
             return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
-            # The certificate was checked when it was saved. If it fails now, the TLS library has
-            # become stricter.
+            # The client certificate was checked when the destination was saved. If the certificate fails
+            # now, the TLS library has become stricter since then.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
         except UNUSABLE:
