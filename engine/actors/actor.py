@@ -85,8 +85,8 @@ class DestinationActor:
     def reread(self, low_seq: int) -> None:
         """Drop the state machine, and read the store again, at least from `low_seq` on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
-        self._let_go(ActorSignal.RESTART)
         self.wake()
+        self._let_go(ActorSignal.RESTART)  # last, because it can raise
 
     def tell_config(self, config: Destination) -> None:
         """Use a newer configuration for all attempts that have not begun."""
@@ -339,10 +339,10 @@ class DestinationActor:
         self._context.crashes += 1
         subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
-        self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
             self._backoff.cancel()
         self._backoff = self._context.timers.call_later(backoff_s, self._back_off_over)
+        self._let_go(ActorSignal.CRASH)  # last, because it can raise
 
     def _back_off_over(self) -> None:
         self._backoff = None

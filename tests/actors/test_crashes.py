@@ -497,3 +497,30 @@ async def test_a_drain_writes_the_rows_of_all_actors_although_one_cannot_leave(
         assert await world.directory.drain(trio.current_time() + 60)
         await world.recorder.wait_empty()
         assert world.store.snapshots.keys() >= set(names[1:])
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [lambda actor: actor.crashed(BugError()), lambda actor: actor.reread(0)],
+    ids=["crash", "reread"],
+)
+async def test_an_actor_begins_again_although_its_places_could_not_be_given_back(
+    autojump_clock: MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+    drop: Callable[[DestinationActor], None],
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        world.accept(destination, 3)
+        await trio.sleep(10)
+        world.accept(destination, 3, told=False)
+
+        def leave(_: DestinationActor) -> None:
+            raise BugError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(world.directory.attempts, "leave", leave)
+            with pytest.raises(BugError):
+                drop(world.directory.actors[destination])
+        await trio.sleep(100)
+        assert world.statuses(destination) == {"DELIVERED": 6}
