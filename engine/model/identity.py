@@ -16,6 +16,9 @@ _COUNTER_LIMIT = 0xFFF
 # the last id. At other times these bits of the id are random. With 12 + 14 bits, one millisecond has room
 # for 67 million ids. Without the 14 bits, the time in the ids would run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
+# While the wall clock is past the ceiling, ids get the last three milliseconds before it: 4,096 ids the
+# first, one id the second, whose counter bits are random, and up to 67 million ids the third.
+_LAST_MS = 3
 SHARDS = 256
 # The last three hex digits of a delivery's id, by the delivery's ordinal. The table takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
@@ -49,8 +52,8 @@ class Identity:
         self._wall_ns = wall_ns
 
     def limit(self, ceiling_ms: int) -> None:
-        """From now on, treat a wall clock at or after `ceiling_ms` as the millisecond before it. No
-        partition exists yet for later ids."""
+        """Make ids only for instants before `ceiling_ms`: no partition exists yet for later ids. If the
+        wall clock is ahead, all ids get the last milliseconds before."""
         self._ceiling_ms = ceiling_ms
 
     def event(self) -> str:
@@ -74,8 +77,8 @@ class Identity:
 
     def _advance(self) -> None:
         now = self.wall_ms = self._wall_ns() // 1_000_000
-        if self._ceiling_ms is not None and now >= self._ceiling_ms:
-            now = self._ceiling_ms - 1
+        if self._ceiling_ms is not None and now > self._ceiling_ms - _LAST_MS:
+            now = self._ceiling_ms - _LAST_MS
         if now > self.last_ms or not self._prefix:
             self.last_ms = max(now, self.last_ms)
             self._counter, self._more = 0, None

@@ -53,3 +53,13 @@ def test_ids_rise_whatever_the_clock_does(steps: list[int], each: int) -> None:
         made += [identity.event() if number % 2 else identity.other() for number in range(each)]
     assert made == sorted(made)
     assert len(set(made)) == len(made)
+
+
+@pytest.mark.parametrize("ahead_ms", [-1, 0, 3_600_000])
+def test_no_id_is_later_than_the_partitions_that_exist(ahead_ms: int) -> None:
+    wall = Wall()
+    identity = Identity(NOW_MS - 1_000, NOW_MS, wall_ns=wall)
+    wall.ms += ahead_ms
+    made = [identity.event() for _ in range(100_000)]
+    assert made == sorted(set(made))
+    assert created_at_ms(made[-1]) == NOW_MS - 1
