@@ -1,6 +1,7 @@
 """The list of all commands in docs/cli.md; `python -m api.generation` writes it."""
 
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -57,7 +58,7 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
 
 def _prose(command: click.Command) -> str:
     text = command.help or command.short_help or ""
-    return text.replace("\b\n", "").strip()
+    return cleandoc(text.replace("\b\n", ""))
 
 
 def _usage(command: click.Command, context: click.Context) -> str:
