@@ -1,8 +1,10 @@
-"""The right to write: this process's row and its leases, each with an epoch that only rises.
+"""The right to write: this process's row in `processes` and its leases, each with an epoch that only
+rises.
 
-Every statement of the hot path contains `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
-SHARE. A takeover locks the rows FOR UPDATE, so it waits for a predecessor's statement that has read them.
-A later statement of the predecessor finds no row of its own, and writes nothing.
+Every statement of the hot path contains `INTAKE_OWNER` or `SETTLE_OWNER`, which lock those rows FOR
+SHARE. A takeover locks the rows FOR UPDATE. It therefore waits until the previous owner's running
+statements have ended. Later statements of the previous owner find no row with its id and epoch, and write
+nothing.
 """
 
 import uuid
@@ -21,12 +23,14 @@ from storage.database.locks import Lock
 
 log = structlog.get_logger("angarium.storage")
 
-# A part of a statement's WITH. `{process}` and `{epoch}` are its parameters ($1, $2 ...). Every write of
-# the statement must select from `owner`, which has one row or none.
+# A WITH query for other statements. `{process}` and `{epoch}` are parameters of the statement. Every
+# write of the statement must select from `owner`. `owner` has one row if the process has the right to
+# write, otherwise none.
 INTAKE_OWNER = """owner AS (
     SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
 )"""
-# `{shards}` is a smallint[] without duplicates. `owner` has one row if this process owns all of them.
+# `{shards}` is a smallint[] without duplicates. `owner` has one row if this process has the leases of all
+# these shards, otherwise none.
 SETTLE_OWNER = """leases AS MATERIALIZED (
     SELECT FROM shard_leases
     WHERE shard = ANY({shards}::smallint[]) AND process = {process}::uuid AND epoch = {epoch}::bigint
@@ -36,7 +40,7 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
     WHERE held = cardinality({shards}::smallint[])
 )"""
 
-# How long a takeover waits for a lock, before it ends the sessions that hold it.
+# How long a takeover waits for a lock. After that, it ends the sessions that hold the lock.
 _PATIENCE_MS = 3_000
 # How long a takeover's transaction can be idle. A node that freezes during its takeover must not block
 # other takeovers.
@@ -50,8 +54,9 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# The processes that hold a lease of one of the slots or shards $1. If $2 is true (a takeover of the whole
-# database): also all other processes with the right to write.
+# $1 has the numbers of slots, which are also the numbers of shards. Returns the processes that hold
+# leases of these slots or shards. If $2 is true (a takeover of the whole database), also returns all
+# other processes with the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -67,8 +72,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one slot loses all its slots, because it ends. The slots that the takeover does not
-# take belong to `_NOBODY` until another process takes them.
+# A process that loses one slot ends, so all its slots become free. `_NOBODY` gets the free slots that the
+# takeover does not take, until another process takes them.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
@@ -106,7 +111,8 @@ OF_PART = "/* of the part */"
 
 
 def of_part(sql: str, part: WorkerPart, column: str) -> str:
-    """Return a statement limited to the environments of a part; `column` has their numbers."""
+    """Return a statement limited to the environments of a part. `column` is the column with the
+    environment's number."""
     if part.whole:
         return sql
     theirs = f"get_byte(uuid_send(workspace), 15) % {part.of} = {part.number}"
@@ -116,8 +122,9 @@ def of_part(sql: str, part: WorkerPart, column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """The result of a takeover. `live_writers`: how many connections of other processes could write when
-    it began. It is 0 if the part is not the whole database."""
+    """The result of a takeover. `live_writers` is the number of other processes' connections that could
+    write when the takeover began. Only a takeover of the whole database counts them. For a part, it is
+    0."""
 
     live_writers: int
 
@@ -131,8 +138,9 @@ async def active_node(connection: Connection, part: WorkerPart) -> Active | None
 class Ownership:
     """This process's right to write. Owner: the trio thread.
 
-    Statements pass `intake_epoch` and `settle_epoch`. Each rises when its connection reconnects, so that
-    a late statement of the lost connection writes nothing.
+    Statements pass `intake_epoch` and `settle_epoch`. When a connection of the intake or the settle store
+    reconnects, its epoch rises. A late statement of the lost connection has the old epoch, and writes
+    nothing.
     """
 
     def __init__(self, process: str | None = None, part: WorkerPart = WHOLE) -> None:
@@ -142,16 +150,16 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # the highest epoch ever requested, answered or not
-        # Two connections write with the intake's epoch, and both can want to renew it, each with a higher
-        # number. They do so one after the other. Otherwise the lower number could arrive last and change
-        # no row, which looks as if another process had taken over.
+        # Two connections of the intake share its epoch, and both can renew it. The lock makes them renew
+        # it one after the other. Otherwise the lower of two new epochs could reach the database last.
+        # That UPDATE would find no row, as if another process had taken over.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
-        """Take over the whole part: once, at the start, before the first read.
+        """Take over all slots of the part. Called once, at the start, before the first read.
 
-        Another process that still writes to this part loses the right to write, and notices at its next
-        statement (OwnershipLostError).
+        Another process that still writes to this part loses the right to write. It notices this at its
+        next statement (OwnershipLostError).
         """
         taken = await self._take(upkeep, lambda _: True)
         assert taken is not None
@@ -200,7 +208,7 @@ class Ownership:
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
             holders = [row[0] for row in found if row[0] != self.process]
-            # These two statements wait for every statement that holds one of the rows FOR SHARE.
+            # These two statements wait until all statements that hold these rows FOR SHARE have ended.
             await upkeep.fetch(
                 "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
             )
@@ -243,12 +251,11 @@ class Ownership:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Check the right to write, after a statement with this epoch wrote nothing. Renew the epoch if
-        no other connection of the intake has done so.
+        """Check the right to write, after a statement with `epoch` wrote nothing. Renew the epoch, unless
+        another connection of the intake has renewed it already.
 
         Raises ContentionError if this process still has the right to write: the caller then runs the
-        statement again, with the present epoch. Raises OwnershipLostError if another process has taken
-        over.
+        statement again, with the new epoch. Raises OwnershipLostError if another process has taken over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:
@@ -258,8 +265,9 @@ class Ownership:
     async def _renew_intake(self, connection: Connection) -> None:
         self._highest += 1
         epoch = self._highest
-        # Only this process raises its row's epoch, so the id alone shows ownership. `epoch < $2` keeps a
-        # late statement of a lost connection from lowering the epoch.
+        # A takeover by another process deletes this row. If the row exists, this process still has the
+        # right to write, whatever the row's epoch is. `epoch < $2` keeps a late statement of a lost
+        # connection from lowering the epoch.
         rows = await connection.fetch(
             "UPDATE processes SET epoch = $2 WHERE id = $1::uuid AND epoch < $2 RETURNING epoch",
             self.process,

@@ -87,13 +87,14 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
-# For a part of a group whose base was drawn before.
+# For a part of a large group: the base of the part's seqs was drawn before.
 _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
 # If another event holds an idempotency key, `held` returns that event's claim. ON CONFLICT DO UPDATE
-# locks the row, and sees it even if another process committed it after this statement began.
+# locks the claim's row. It finds the row even if the other event's transaction committed after this
+# statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -138,7 +139,8 @@ new_backlog AS (
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
-# If another event has an event's idempotency key, the files of the second event are not written either.
+# An event is not written if another event holds its idempotency key. Then its files are not written
+# either.
 _FILES = """,
 new_files AS (
     INSERT INTO files ({file.names})
@@ -165,9 +167,10 @@ def accept_statement(
 ) -> str:
     """Return the statement for groups with these kinds of rows and columns.
 
-    `part`: the third parameter is the base of the seqs; otherwise the statement draws the base from a
-    sequence. `paired`: each event has one delivery, in the same order, so that events and deliveries can
-    share parameters.
+    - `part`: the group is a part of a large group, and the third parameter is the seq of its first
+      delivery. Otherwise the statement draws that seq from a sequence.
+    - `paired`: each event has exactly one delivery, and both are in the same order. Their columns can
+      then share parameters.
     """
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
@@ -210,9 +213,11 @@ def accept_statement(
 def bound(
     group: IntakeGroup, box: SecretBox | None, base: int | None = None
 ) -> tuple[str, Sequence[Any]]:
-    """Return the statement for a group, and its arguments from the third on.
+    """Return the statement for a group, and the statement's arguments without the first two (the process
+    and its epoch).
 
-    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery, None to draw one.
+    `box` encrypts the secrets in the rows of files. `base` is the seq of the group's first delivery. If
+    it is None, the statement draws the seq.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = list(map(_rare, events)).count(_NOT_RARE) < len(events)

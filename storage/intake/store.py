@@ -11,7 +11,8 @@ from storage.encryption.secretbox import SecretBox
 from storage.intake.statement import bound
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# The low 20 bits of a seq are the position in the group, the higher bits the group's number.
+# The low 20 bits of a seq are the delivery's position in its group. The higher bits are the group's
+# number.
 MAX_GROUP = 1 << 20
 _FIND_DELIVERY = """
     SELECT p.position, d.seq
@@ -29,8 +30,8 @@ _HOLDERS = """
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 DRAW = "SELECT nextval('intake_group') << 20"
-# This statement checks the right to write: a process that has lost it could delete a row that its
-# successor needs.
+# The DELETE is bound to the right to write. Otherwise a process that has lost this right could delete a
+# backlog row that the new owner needs.
 _FORGET = (
     "WITH "  # noqa: S608 - constants
     + INTAKE_OWNER.format(process="$1", epoch="$2")
@@ -79,8 +80,8 @@ class PostgresIntake:
     async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
-        """Return None if this epoch has no right to write. `base` is the seq of the first delivery, None
-        to draw one."""
+        """Return None if this epoch gives no right to write. `base` is the seq of the first delivery. If
+        it is None, the statement draws the seq."""
         sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
@@ -116,10 +117,10 @@ class PostgresIntake:
             await self._ownership.reclaim_intake(self._connection, epoch)
 
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
-        """Return the result of an earlier run of the group, None if it wrote nothing.
+        """Return the result of an earlier run of the group, None if that run wrote nothing.
 
-        The earlier run's statement has ended, even if its connection was lost: the renewal of the epoch
-        has waited for it.
+        The earlier run has ended, even if its connection was lost. A new connection first renews the
+        epoch. The UPDATE that renews the epoch waits until the earlier statement releases its lock.
         """
         events = group.events
         written = await self._present(_FIND_EVENTS, [(e.environment, e.id) for e in events])
@@ -133,8 +134,8 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `lost` names the holders of keys. A claim that is not in it has a key that no event holds now:
-        # return its event in `unheld`.
+        # `lost` has the claims whose key another event holds. The other claims' keys are held by no event
+        # now: their events are returned in `unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

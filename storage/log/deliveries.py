@@ -40,9 +40,9 @@ SENT_AMONG = 1_000  # older attempts among which the last sent request is search
 _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
-# Reads at most $4 rows and $5 bytes of answers and messages, though always the first row. `found` is the
-# number of matching rows, counted up to $4 + 1. `octet_length` reads only a value's header, so values
-# that are not returned are not read.
+# Reads attempts: at most $4 rows with at most $5 bytes of responses and messages, but always the first
+# row. `found` is the number of all matching attempts; the count stops at $4 + 1. `octet_length` does not
+# load a large value, so values that are not returned are not loaded.
 _ATTEMPTS = f"""
 SELECT * FROM (
     SELECT a.*, count(*) OVER () AS found, row_number() OVER newest AS place,
@@ -72,7 +72,8 @@ _SENT = """
 SELECT version, url, headers, algorithm, template, config, method, authorizes
 FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
-# A test's delivery is inserted in its final state: no actor reads it, and no counter counts it.
+# The delivery of a destination's test is inserted in its final state. No actor reads it, and no counter
+# counts it.
 _INSPECTION = """
 WITH tested AS (
     INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, customer, payload)
@@ -96,8 +97,8 @@ class PostgresDeliveries:
     """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH, for reads that examined as many rows as they
-        may without a full page. If None, such a read ends there."""
+        """`searchers` is a pool of the profile SEARCH. It continues a read that has reached its limit on
+        examined rows before its page is full. If `searchers` is None, the page ends there."""
         self._pool = pool
         self._searchers = searchers
 
@@ -138,8 +139,9 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the search that continues after the limit on examined rows. None: the selection has no
-        filter, so each examined row is a result."""
+        """Return the search that continues after the limit on examined rows. Return None without
+        `searchers`. Also return None if the selection has no filter, because then each examined row is a
+        result."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None

@@ -17,7 +17,7 @@ EVENT = f"""
 SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
 FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
 
-# The ids of the deliveries that were accepted with an event are a range of the primary key.
+# The ids of the deliveries that were accepted with an event are in one range of the primary key.
 DELIVERIES_TO = """
 SELECT e.id::text AS event, count(*) AS deliveries
 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) e (id, first, last)
@@ -34,13 +34,14 @@ SELECT type FROM (
 WHERE starts_with(type, $2::text) AND ($3::text IS NULL OR customer = $3)
 GROUP BY type ORDER BY type LIMIT $4::integer"""  # noqa: S608 - constants
 
-# The event that holds an idempotency key. No event with a higher id has this key.
+# Finds the event that holds an idempotency key. It is the newest event with this key, so a page of events
+# with this key begins with it.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# By column: the streams (see `storage.log.walk`) for a filter by that column, one for each given id. The
-# indexes on these columns leave out events without an id.
+# Streams (see `storage.log.walk`) for a filter by `correlation_id` or by `request_id`: one stream for
+# each value in the filter. The index of each column has no events whose column is null.
 _BY_ID = {
     name: stream(
         "events",
@@ -86,8 +87,8 @@ class PostgresEvents:
     """Implements `EventLog` and `EventFinder` of `engine.log.delivery_log` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. They search on where a walk in order ends at
-        its bound. If None, the page ends there."""
+        """`searchers` is a pool of the profile SEARCH. It continues a walk that has reached its limit on
+        examined rows before its page is full. If `searchers` is None, the page ends there."""
         self._pool = pool
         self._searchers = searchers
 

@@ -46,10 +46,10 @@ TABLES = (
     PartitionedTable(
         "deliveries",
         "id",
-        # Inserts leave two thirds of each page free for the row versions that successes write. Such a
-        # version includes the attempt and is up to 2.3 times as long. It fits into its page, even if all
-        # rows of the page are settled at once, so these updates touch no index. Later reads of a page
-        # prune its dead versions, so vacuum need not hurry.
+        # Inserts leave two thirds of each page free for new row versions. A success writes a new version
+        # of its delivery's row. This version includes the attempt and is up to 2.3 times as long. Even if
+        # all rows of a page are settled at once, the new versions fit into this page, so the updates
+        # touch no index. Later reads of the page prune the old versions, so vacuum is not urgent.
         "fillfactor = 30, autovacuum_vacuum_threshold = 100000,"
         " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
     ),
@@ -82,7 +82,8 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of time for which all tables have partitions, in milliseconds since the epoch."""
+    """A range of time for which all tables have partitions. Both bounds are in milliseconds since the
+    epoch."""
 
     floor_ms: int
     ceiling_ms: int  # exclusive
@@ -199,8 +200,8 @@ async def finish_detaching(connection: Connection, partition: Partition) -> None
 async def attach(connection: Connection, partition: Partition) -> None:
     """Attach a table with the right columns as a partition.
 
-    The lock on the parent does not conflict with reads and writes. CREATE TABLE ... PARTITION OF would
-    wait for all of them, and delay all later ones.
+    The lock that ATTACH takes on the parent does not conflict with reads and writes. CREATE TABLE ...
+    PARTITION OF would wait for all running reads and writes, and delay all later ones.
     """
     low, high = bounds_of(partition.day)
     await connection.execute(

@@ -11,7 +11,8 @@ def header_lines(headers: Headers) -> bytes:
 
 
 def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
-    """Return the stored form of several responses' headers. Equal headers in a row are converted once."""
+    """Return the stored form of several responses' headers. If consecutive responses have equal headers,
+    these are converted only once."""
     lines: list[bytes] = []
     last: Headers = ()
     made = b""
@@ -23,5 +24,6 @@ def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
 
 
 def text_bytes(text: str | None) -> bytes | None:
-    """Return text as bytes: receivers can send characters that PostgreSQL's text type refuses."""
+    """Return text as bytes. Receivers can send characters that PostgreSQL does not accept in a `text`
+    value."""
     return None if text is None else text.encode("utf-8", "replace")

@@ -1,8 +1,9 @@
-"""Searches of the log for rare values. A search reads windows of time, newest first, each longer than the
-one before.
+"""Searches of the log for rare values. A search reads windows of time, newest first. Each window is
+longer than the window before.
 
-A search continues a walk (`storage.log.walk`) with the block range indexes `deliveries_found` and
-`events_found`, which summarise the values of 128 or 32 pages. A time limit ends the search.
+A search continues where a walk (`storage.log.walk`) has reached its limit. It uses the BRIN indexes
+`deliveries_found` and `events_found`. They have one summary of the values of each 128 pages of
+deliveries, and of each 32 pages of events. A time limit ends the search.
 """
 
 import time
@@ -13,18 +14,19 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# Rows that a walk examines before a search, if each row is probably in another page of the disk. Reading
-# these rows takes about 5 ms.
+# The limit on the rows that a walk examines before the search begins, if the rows are scattered: each row
+# is probably in another page of the disk. To read this many scattered rows takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window. If all rows of the walk are from one busy second, they do not show
-# how many rows older times have.
+# The least length of the first window. The walk can be so short that all its rows are from one busy
+# second. The density of these rows says nothing about older rows.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
 # Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
-# OFFSET hides ORDER BY and LIMIT from the choice of an index. Without it, PostgreSQL 18 reads the whole
-# window of a single partition by the index of ids, although the connection disables such index scans.
+# Because of OFFSET 0, PostgreSQL chooses the index without regard to ORDER BY and LIMIT. Without OFFSET,
+# PostgreSQL 18 uses the index of ids if the window is in a single partition, and reads all rows of the
+# window. It does so although `enable_indexscan` is off for this connection.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d
@@ -46,10 +48,12 @@ async def search(
     """Return at most `limit` rows with ids from `low` to below `high`, and the id below which to
     continue, None at the end.
 
-    `take` reads the rows of one window of ids. Its arguments are the lowest id of the window, the id
-    below which all ids of the window are, and the number of rows wanted. If it raises TooSlowError, the
-    search ends with the rows of the windows before. `walked_from`: where an earlier walk began that
-    ended at `high`; the first window is as many times as long as WIDER says.
+    `take` reads the rows of one window of ids. Its arguments are the window's lowest id, the id below
+    which the window ends, and the number of rows wanted. If `take` raises TooSlowError, the search
+    returns the rows of the windows before.
+
+    `walked_from` is the id from which the earlier walk went down to `high`. The first window is WIDER
+    times as long as the time between these ids.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

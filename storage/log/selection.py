@@ -1,4 +1,5 @@
-"""The plan of a list of deliveries: the index that serves its filters, and the other conditions."""
+"""The plan that finds the deliveries of a filter: the index to use, and conditions for the rest of the
+filter."""
 
 from collections.abc import Set
 from functools import lru_cache
@@ -19,12 +20,13 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# The limit on the streams (see `storage.log.walk`) of one plan. A filter by more destinations is checked
-# on each row instead.
+# The most streams (see `storage.log.walk`) of one plan. If a filter names so many destinations that it
+# needs more streams, the destination is checked on each row instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
-# The values of the column `trouble` by status. A row with any other status can have null.
+# For a delivery with one of these statuses, the possible values of the column `trouble`. With any other
+# status, `trouble` can also be null.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
     DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
@@ -57,7 +59,7 @@ _COLUMNS = {
 
 
 class Selection(Struct, frozen=True):
-    """The plan to find the rows of a filter: steps along an index, then a search."""
+    """The plan to find the rows of a filter: first steps along an index, then a search."""
 
     sql: str
     arguments: tuple[Any, ...]  # from the sixth on
@@ -104,8 +106,8 @@ def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
 
 
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
-    """Return the values of the column `trouble` that can match, or None instead of a set if rows whose
-    `trouble` is null can match too."""
+    """Return the values of the column `trouble` that matching rows can have. Return None if rows whose
+    `trouble` is null can match."""
     sets = []
     if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
         sets.append(
@@ -161,8 +163,9 @@ def _selection(
 
 
 def _held(which: DeliveryFilter) -> str:
-    """Return the name of the status comparison that treats RETRYING deliveries of DISABLED destinations
-    as PENDING, "" if there is none."""
+    """Return which comparison of the status a filter needs, because RETRYING deliveries of DISABLED
+    destinations (`held`) are listed as PENDING: "held as PENDING", "not held", or "" for the usual
+    comparison."""
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""

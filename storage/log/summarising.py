@@ -1,7 +1,8 @@
-"""The block range summaries of the log's newest pages, made every minute. With them, searches skip pages.
+"""The summaries of the BRIN indexes for the log's newest pages, made every minute. Searches need
+summaries to skip pages.
 
-PostgreSQL makes summaries at a vacuum, which comes only after 200,000 rows. A search takes 50 ms to read
-that many rows.
+Without this job, only vacuum would make summaries, once after each 200,000 inserted rows. A search would
+read all rows without a summary, which takes up to 50 ms.
 """
 
 from collections.abc import Callable
@@ -16,14 +17,16 @@ from storage.log.partitions import Partition, day_of
 INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday for its last pages
-# An autovacuum holds the same lock. If a session waits for that lock for one second, PostgreSQL cancels
-# the autovacuum. With such a wait here, no autovacuum would ever finish.
+# How long this job waits for the lock of a partition. An autovacuum of the partition holds the same lock.
+# PostgreSQL cancels an autovacuum if a session has waited for its lock for one second. This job waits
+# less, because it would otherwise cancel autovacuums every minute.
 LOCK_WAIT_MS = 300
 
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Summarises the full page ranges of BRIN indexes. A range that still grows has no summary: each insert
-# would rewrite the summary, which costs 500 bytes of WAL. $1 partition, $2 the pages summarised before,
-# $3 the partition's pages, $4 true to summarise the last range although it is not full.
+# Summarises those page ranges of BRIN indexes that are full. If a range that still grows had a summary,
+# inserts would rewrite it, at a cost of 500 bytes of WAL each.
+# $1 partition, $2 its pages at the previous run, $3 its pages now, $4 true to summarise the last range
+# even if it is not full.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,
@@ -51,7 +54,8 @@ class Summarising:
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
-        """Summarise once. A partition under vacuum is skipped: the vacuum summarises its full ranges."""
+        """Summarise once. A partition under vacuum is skipped, because vacuum itself summarises the full
+        ranges."""
         today = day_of(self._now_ms())
         over = {
             Partition(table, today - timedelta(days=back)).name: back > 0

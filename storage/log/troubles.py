@@ -7,7 +7,8 @@ from engine.log.observability import TroubleCount
 from storage.database.bridge import Pool
 from storage.log.walk import HIGHEST, id_bounds
 
-# Counts entries of a partial index for each row of `source`, each up to $4, without reading the table.
+# For each row of `source`, counts the matching entries of a partial index, up to $4. The table is not
+# read.
 _COUNT = """
 SELECT {key}, (
     SELECT count(*) FROM (

@@ -1,8 +1,9 @@
 """Pages of the log, newest first: a walk down the ids that examines a bounded number of rows.
 
 Rows come from one or several streams, each in the order of its index. A step reads a bounded number of
-rows from each stream. If a stream has more rows, the step returns no rows of other streams below the
-lowest row that it read from this one: unread rows of this stream can belong between those rows.
+rows from each stream. A stream that has more rows stops at some id, and its unread rows can have any id
+below that. The step therefore returns no rows of any stream below the highest of these ids. The next step
+continues there.
 """
 
 import time
@@ -17,8 +18,9 @@ from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 EXAMINED = 2_000  # rows for one page: about 5 ms
 FIRST = 200  # rows of the first step, if rows must match a filter
 AMPLE = 2  # the second step examines this many times the rows that evenly spread matches would need
-# The newest days are read first, in these stages, because the newest day fills most pages. A stream
-# costs 10 us in each partition, even in one without matches: 2 ms for four streams in 39 partitions.
+# The walk reads the newest day first, then the newest week, then the rest, because the newest day fills
+# most pages. A stream costs 10 us in each partition, even without matches. Four streams in all 39
+# partitions would cost 2 ms.
 DAYS = (1, 7)
 LOWEST = "00000000-0000-0000-0000-000000000000"
 HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -62,9 +64,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# The row comparisons and the ORDER BY clause both list the leading columns of an index and the id, so
-# that the planner uses this index. With equalities, statistics would decide: for a destination without
-# rows, the planner could read all rows of the environment.
+# The row comparisons, like the ORDER BY clause, list an index's leading columns and the id. This makes
+# the planner use that index. If `=` compared the leading columns, the planner would decide by its
+# statistics. For a destination without rows, it could then read all rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -77,11 +79,12 @@ def stream(
     source: str = "(SELECT 0) s (n)",
     key: str = "0",
 ) -> str:
-    """Return the SQL for streams of a table's rows: one stream for each row of `source`. `key` is the SQL
-    of the stream's identifier.
+    """Return the SQL for streams of a table's rows: one stream for each row of `source`.
 
-    `led`: the columns that come before the id in the index, each with its value as SQL; None for the
-    index of the primary key. `only`: further conditions.
+    - `key`: SQL that identifies a stream.
+    - `led`: the index's columns before the id, each with its value as SQL. None: the streams use the
+      primary key.
+    - `only`: SQL of further conditions.
     """
     order = ""
     if led is not None:
@@ -97,14 +100,15 @@ def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
 
 
 def found(rows: Sequence[Any]) -> Step:
-    """Return the step from the rows of `step_statement`, the first of which can be all nulls."""
+    """Return a step, made of the rows that its statement returned. A step without matching rows has one
+    row, whose columns of `d` are null."""
     first = rows[0]
     return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
 
 
 def id_bounds(from_ms: int | None, to_ms: int | None, below: str | None) -> tuple[str, str]:
-    """Return the lowest id (inclusive) and the highest id (exclusive) between two instants and below an
-    id."""
+    """Return the lowest id (inclusive) and the highest id (exclusive) of rows between two instants. The
+    highest id is at most `below`."""
     low = lowest_id(_clamped(from_ms or 0))
     high = HIGHEST if to_ms is None else lowest_id(_clamped(to_ms))
     return low, high if below is None else min(high, below.lower())
@@ -115,8 +119,8 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield the lowest ids of the stages (`DAYS`). A wrong clock changes only these: the walk still finds
-    all rows."""
+    """Yield the lowest id of each stage of the walk (see `DAYS`). If the clock is wrong, the stages are
+    wrong too, but the walk still finds all rows."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -137,15 +141,16 @@ async def walk(
     most: int | None = None,
     further: Further | None = None,
 ) -> tuple[list[Any], str | None]:
-    """Return at most `limit` rows, and the id below which to continue, None if no row is left.
+    """Return at most `limit` rows, and the id below which to continue. The id is None if no row is left.
 
-    - `take` makes a step, given the lowest id, the id to stay below, the rows to examine in each stream,
-      and the rows wanted.
-    - `filtered`: some examined rows can fail to match.
-    - `by_days`: read the newest days first, in a partitioned table.
-    - `most`: the rows to examine in all, by default EXAMINED, which also bounds each step.
-    - `further` continues if `most` rows do not fill the page, given the lowest id, the id to stay below,
-      the id at which the walk began, and the rows wanted.
+    - `take` makes a step. Its arguments: the lowest id, the id to stay below, the number of rows to
+      examine in each stream, and the number of rows wanted.
+    - `filtered`: True if some examined rows can fail to match.
+    - `by_days`: True to read the newest days first (see `DAYS`).
+    - `most`: the number of rows to examine in all, by default EXAMINED. One step examines at most
+      EXAMINED.
+    - `further` continues if the page is not full after `most` rows. Its arguments: the lowest id, the id
+      to stay below, the id at which the walk began, and the number of rows wanted.
     """
     start = high
     rows: list[Any] = []

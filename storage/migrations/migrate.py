@@ -24,11 +24,11 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# How long a file waits for a lock. Meanwhile other statements on the table queue behind the file's
-# statement. They have time limits of their own: 8 s for the intake.
+# How long a file waits for a lock on a table. While its statement waits, later statements on the table
+# queue behind it. Those have time limits of their own: 8 s for the intake.
 LOCK_WAIT_MS = 1_000
-# Between two tries, the queued statements run. All tries together take a minute and a half, longer than
-# our own statements hold a lock.
+# The pauses between two tries, in which the queued statements run. All tries together take a minute and a
+# half. No statement of ours holds a lock that long.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
 # The first line of a file in which each statement is a transaction by itself.
 SEPARATE = "-- each statement alone\n"
@@ -67,8 +67,8 @@ class Migration:
 
     @property
     def statements(self) -> list[str] | None:
-        """The statements of a file that begins with `SEPARATE`, None for other files. A statement ends
-        with a semicolon at the end of a line."""
+        """The statements of a file that begins with `SEPARATE`; None for any other file. Each statement
+        ends with a semicolon at the end of a line."""
         if not self.sql.startswith(SEPARATE):
             return None
         return [part for part in self.sql.removeprefix(SEPARATE).split(";\n") if part.strip()]
@@ -93,12 +93,13 @@ def known_migrations(folder: Traversable | None = None) -> list[Migration]:
 async def migrate(connection: Connection, migrations: Sequence[Migration] | None = None) -> int:
     """Apply the missing migrations, and return their number.
 
-    Several processes can call this at once: one applies the files, the others wait. Each file and its
-    entry in the ledger are one transaction. After a crash, a file that begins with `SEPARATE` is applied
-    again from its first statement.
+    Several processes can call this at once: one applies the files, the others wait. A file and its entry
+    in the ledger are one transaction. A file that begins with `SEPARATE` is several transactions instead.
+    If a crash interrupts it, it is applied again from its first statement.
 
     Raises UnsuitableDatabaseError if the schema is newer than this program or was made by other files.
-    Raises MigrationError if a file cannot be applied; the previous version then still works.
+    Raises MigrationError if a file cannot be applied. The previous version of the program then still
+    works.
     """
     migrations = known_migrations() if migrations is None else migrations
     try:

@@ -6,16 +6,16 @@ from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.locks import Lock, locked
 
-# A server without a heartbeat for this time counts as stopped. An operator who changes the number of
-# parts waits this long at most.
+# A server without a heartbeat for this time counts as stopped. The number of parts can be changed when
+# all servers with the old number count as stopped.
 STOPPED_S = 5.0
-# A drained machine that was not seen for this time is forgotten: new names must not make the table grow
-# for ever. The repair of a machine takes less time.
+# A drained machine whose nodes were not seen for this time is forgotten. Otherwise machines that never
+# return would fill the table. The time is longer than the repair of a machine takes.
 DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
-# This lock waits for nodes that are just registering with the present number of parts
-# (`storage.nodes.membership`).
+# A node that registers (`storage.nodes.membership`) locks this row FOR SHARE. This statement waits for
+# such nodes, so that none of them registers with a number that is being changed.
 _PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """
@@ -26,7 +26,8 @@ _DRAIN = """
     INSERT INTO drained_machines (machine) VALUES ($1) ON CONFLICT DO NOTHING RETURNING machine
 """
 _UNDRAIN = "DELETE FROM drained_machines WHERE machine = $1 RETURNING machine"
-# `since` is when a node of the machine was last seen. A dead node's row can remain for some time.
+# `since` is the last time that a node of the machine was seen. A dead node's row can stay in `nodes`, so
+# only nodes with a recent heartbeat count.
 _STILL_SEEN = """
     UPDATE drained_machines SET since = now() WHERE machine IN (
         SELECT coalesce(machine, name) FROM nodes
@@ -52,12 +53,12 @@ class PartsError(Exception):
 
 
 async def agree_on_parts(connection: Connection, wanted: int | None, first: int) -> int:
-    """Return the number of parts of the database. `first` is the number for a new database. `wanted`
-    changes the number; None accepts the present number. Raises PartsError if a running server uses a
-    number other than `wanted`.
+    """Return the number of parts of the database. A new database gets `wanted`, or `first` if `wanted` is
+    None. An existing database keeps its number if `wanted` is None; otherwise its number becomes
+    `wanted`. Raises PartsError if a running server uses another number than `wanted`.
 
-    Until this server's nodes register, another server can change the number. The nodes then end with
-    PartsError.
+    The number can still change until the nodes of this server are registered, if another server starts in
+    between. Then the registration raises PartsError.
     """
     async with locked(connection, Lock.OWNERSHIP), connection.transaction():
         await connection.fetch(_FIRST, wanted or first)
@@ -78,7 +79,8 @@ async def require_parts(connection: Connection, own: int) -> None:
 
 
 async def forget_drains(connection: Connection) -> int:
-    """End the drains of machines that were not seen for DRAIN_KEPT_DAYS; return their number."""
+    """End the drains of machines that were not seen for DRAIN_KEPT_DAYS. Return the number of these
+    machines."""
     await connection.fetch(_STILL_SEEN)
     gone = [str(row[0]) for row in await connection.fetch(_FORGET, DRAIN_KEPT_DAYS)]
     if gone:

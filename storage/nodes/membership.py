@@ -32,9 +32,9 @@ from storage.ownership import Ownership, active_node
 
 NAME_LOOK_S = 0.1  # between two checks whether another machine has this machine's name
 
-# Adds a standby's row to `processes`. Its epoch is -1, with which no statement writes, so the row gives
-# no right to write. Also removes the rows of killed standbys: those with the same address, and those
-# without a heartbeat for an hour. A standby that was only suspended writes its row again.
+# Adds a standby's row to `processes`. The row's epoch is -1: it gives no right to write. Also removes the
+# rows of killed standbys: those with the same address, and those without a heartbeat for an hour. A
+# standby that was only suspended adds its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -46,8 +46,8 @@ _JOIN = """
     INSERT INTO processes (id, epoch) VALUES ($1::uuid, -1) ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "DELETE FROM processes WHERE id = $1::uuid"
-# A node with an address is registered only if its number of parts is the database's. The lock keeps that
-# number unchanged until the node's row shows that the number is in use.
+# A node with an address is registered only if it has the same number of parts as the row of `cluster`.
+# FOR SHARE locks that row, so that no server can change the number before this node's row is visible.
 _REGISTER = """
     WITH agreed AS MATERIALIZED (
         SELECT cluster.parts FROM cluster WHERE $4::text IS NOT NULL FOR SHARE
@@ -58,8 +58,8 @@ _REGISTER = """
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
-# Two pieces of SQL: a WITH query for the advisory locks of all sessions, and the condition that a session
-# holds the lock of the node in the row `node`.
+# Two pieces of SQL. `_SESSIONS` is a WITH query: the advisory locks that any session of this database
+# holds. `_LOCKED` is a condition: a session holds the advisory lock of the row `node`.
 _SESSIONS = """sessions AS MATERIALIZED (
         SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -71,8 +71,8 @@ _LOCKED = """EXISTS (
               AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
                 & 4294967295
         )"""
-# With one node, the locks are not read. With many nodes, each heartbeat reads locks and leases once, and
-# not once per node.
+# The WITH queries read the advisory locks and the leases once for all nodes. If this node is the only
+# one, the locks are not read: this node needs no look at its own lock.
 _BEAT = f"""
     WITH beaten AS (
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
@@ -116,13 +116,15 @@ def session_lock(node: str) -> int:
 
 
 async def require_own_name(connection: Connection, machine: str) -> None:
-    """Return if no node sends heartbeats under this machine's name. Raises NameTakenError.
+    """Raise NameTakenError if a node sends heartbeats under this machine's name.
 
-    Called before the processes of this machine (computer) start. Two machines with one name would count
-    as one: each would look for the other's processes in its own folder of sockets.
+    Called before the nodes of this machine (computer) start, so such a node is on another machine. Two
+    machines with the same name would be taken for one machine. Each would look in its own folder of
+    sockets for the other's processes.
 
-    After a power failure, a machine's sessions can remain for hours. Therefore each node with a session
-    is watched for a heartbeat, for the time after which it counts as dead.
+    After a power failure, the sessions of this machine's dead nodes can stay open for hours. An open
+    session alone therefore does not show that a node is alive. If there are open sessions under this
+    name, this function waits up to DEAD_S for a heartbeat from one of their nodes.
     """
     first = await connection.fetch(_NAMED, machine)
     until = trio.current_time() + DEAD_S
@@ -153,8 +155,8 @@ class Membership:
         load: Callable[[], NodeLoad] = NodeLoad,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`address` is where other nodes reach this node. `name` is shown to operators; `machine` is the
-        name that all nodes of this machine share. Both are the host's name by default."""
+        """`address` is where other nodes reach this node. `name` is shown to operators. `machine` is the
+        name that all nodes of this machine share. `name` and `machine` default to the host's name."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
@@ -192,9 +194,9 @@ class Membership:
     async def run(self, every_s: float = BEAT_S) -> None:
         """Send heartbeats until cancelled, at least one every `every_s`. Raises OwnershipLostError.
 
-        An error of a query does not end the loop: it does not show that the ownership is lost. After a
-        lost connection the next heartbeat comes at once, because other nodes soon count a node without a
-        session as dead.
+        A failed query does not end the loop, because it does not show that the right to write is lost.
+        After a lost connection, the next heartbeat is sent at once: other nodes soon count a node without
+        a session as dead.
         """
         outage = Outage("the table of nodes")
         while True:
@@ -214,7 +216,7 @@ class Membership:
         return next((row for row in rows if row.id == self.id), None)
 
     async def _register(self, connection: Connection) -> None:
-        """Take the session's lock and write this node's rows: the `on_connect` of its connection."""
+        """Take this node's advisory lock and write this node's rows. Called for each new connection."""
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)

@@ -1,7 +1,8 @@
 """The settle statement: its SQL for each kind of group, and its arguments.
 
-Successes have a lean SQL of their own (`storage.recording.successes`). If all deliveries are of one day,
-the statement names that day's partition: an update through the parent costs 3 us more an outcome.
+A group of successes has a lean SQL of its own (`storage.recording.successes`). If all deliveries are of
+one day, the statement names that day's partition: an update through the parent table costs 3 us more per
+outcome.
 """
 
 from collections.abc import Sequence
@@ -41,8 +42,8 @@ _SNAPSHOT = (
     Column("destination", "uuid"),
     Column("state", "bytea"),
 )
-# Does not insert a missing backlog row: the statement that adds unsettled deliveries to a destination
-# inserts it.
+# This statement does not insert a missing backlog row. The statement that adds unsettled deliveries to a
+# destination inserts that row.
 _CLAUSES = """,
 marked AS (
     UPDATE destination_backlog b
@@ -122,8 +123,9 @@ made AS (
     INSERT INTO attempts ({attempt.names})
     SELECT {attempt.values} FROM owner, {attempt.source}{again}
 )"""
-# A delivery keeps its dead-letter status unless the settlement changes it; `trouble` depends on that
-# status. A FAILED delivery can change only once more: from the dead-letter queue to DISCARDED.
+# A delivery keeps its dead-letter status unless the settlement changes it. `trouble` depends on the
+# resulting dead-letter status. This statement changes a FAILED delivery in one case only: the delivery is
+# in the dead-letter queue (1) and is discarded (3).
 _CHANGED_STATES = """,
 changed AS (
     UPDATE {table} d SET
@@ -143,7 +145,8 @@ changed AS (
       AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
     RETURNING {status} <> 4 OR o.attempt_count <> o.expects AS lasting
 )"""
-# A failure without an attempt (archived, discarded) keeps the last attempt's answer and error.
+# A delivery can become FAILED without an attempt: it is archived or discarded. The response and the error
+# of its last attempt are kept then.
 _KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
         THEN coalesce({new}, d.{name}) ELSE {new} END"""
 _RESULT = """
@@ -151,15 +154,15 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group's statement runs again, its first run has written everything or nothing. This condition
-# accepts both cases: the second run writes everything, or it inserts no row of an attempt and makes no
-# lasting change. A settlement that only changes the time of a retry is not `lasting`: each run makes that
-# change.
+# When a group's statement runs again, the first run has written either nothing or everything. If it wrote
+# nothing, this run must write everything (`_WHOLE`, and all attempts). If it wrote everything, this run
+# must insert no attempt and make no lasting change. A settlement that only changes the time of a retry is
+# not `lasting`, because every run makes that change again.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# When this statement runs a second time for a group, it inserts no attempt that its first run has stored
-# in the delivery's row. The subquery with LIMIT leaves the planner only the plan that looks each row up.
+# When this statement runs a second time for a group, it skips each attempt that the first run has stored
+# in the delivery's row. The LIMIT makes the planner look up each row by its key.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
@@ -168,7 +171,7 @@ _ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
 
 
 class Shape(Struct, frozen=True):
-    """The kinds of rows and columns in a group, which determine its statement's SQL."""
+    """The properties of a group that determine the SQL of its statement."""
 
     table: str
     successes: Successes | None  # None unless the lean SQL covers the group
@@ -187,7 +190,8 @@ class Statement(Struct, frozen=True):
     arguments: Sequence[Any]
 
 
-# Each day's partition has statements of its own, of 7 to 10 kB each. The cache drops those of past days.
+# Each day's partition has its own statements, of 7 to 10 kB each. The cache drops the statements of past
+# days.
 @lru_cache(KNOWN)
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""
@@ -344,7 +348,7 @@ tallied AS (
 
 def tallies_clause(before: int, condition: str) -> tuple[str, int]:
     """Return the clause that adds to the tallies of replay jobs, and the number of its last parameter.
-    `condition` is appended to the WHERE."""
+    `condition` is added to the clause's WHERE."""
     tally = rows("r", _TALLY, before, uniform=False)
     return _CLAUSE.format(tally=tally, condition=condition), tally.parameters
 

@@ -36,8 +36,8 @@ class PostgresSettle:
         try:
             await self._settle(group)
         except PartitionMissingError as error:
-            # The partition existed when the delivery was accepted, so it was removed later. Waiting would
-            # not bring it back.
+            # The partition existed when the delivery was accepted, and was removed since. To try again
+            # would not help.
             raise PoisonError("a delivery's partition was removed") from error
         except StoreError as error:
             if not isinstance(error.__cause__, asyncpg.UndefinedTableError):
@@ -49,7 +49,7 @@ class PostgresSettle:
         await self._freshness.keep(statement.sql)
         ownership = self._ownership
         epoch = ownership.settle_epoch
-        # A worker has the leases of all slots of its part, or none: checking one lease is enough.
+        # A worker has the leases of all slots of its part, or of none. It is enough to check one lease.
         shards = group.shards if ownership.part.whole else [ownership.part.number]
         written = await self._connection.fetch(
             statement.sql, ownership.process, epoch, shards, *statement.arguments

@@ -1,4 +1,5 @@
-"""The lean SQL for a group of successes in the settle statement, which updates no indexed column.
+"""The lean SQL of the settle statement, for a group in which every delivery succeeds. For a delivery
+without earlier failures, it changes no column of a B-tree index.
 
 Most successes are first attempts with a small response. Such an attempt is stored in its delivery's row.
 The view `attempt_log` has all attempts.
@@ -18,10 +19,12 @@ from storage.counters.minutes import LATENCY, early_minute
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import lines_of_each
 
-# The clause below is only for single successes: each is its destination's only one in the group. If fewer
-# than one success in `_ONE_IN` is single, the clause costs more than it saves.
+# A success is single if no other success of the group is for the same destination. `_CLAUSE` counts
+# single successes only. If fewer than half of a group's successes are single, this clause costs more than
+# it saves.
 _ONE_IN = 2
-# The lowest duration, in whole milliseconds, above each bound of the latency buckets.
+# `width_bucket` needs the lowest duration of each latency bucket. A bucket includes its upper bound, so
+# the next bucket begins at the following millisecond.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
 SINGLES_COLUMNS = f"""d.environment, d.destination,
         ((o.started_at_ms + o.duration_ms) / 60000)::integer AS minute,
@@ -50,8 +53,8 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """How many of a group's successes are single. A single success is the only one of its destination in
-    the group."""
+    """How many of a group's successes are single. A single success is the only success of its destination
+    in the group."""
 
     NONE = auto()
     SOME = auto()
@@ -59,9 +62,12 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Mark the group's single successes: each is the only success of its destination, and counts in the
-    destination's analytics. Return how many there are, and the marks. Return NONE if they are too few
-    (`_ONE_IN`), or if a success is so old that its hour can be rolled up."""
+    """Return how many of the group's successes are single, and a mark for each success: True if it is
+    single. A destination's test is never marked, because it does not count in the analytics.
+
+    Return NONE if too few successes are single (`_ONE_IN`). Also return NONE if one success is so old
+    that its hour can already be rolled up.
+    """
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
     # There are at most as many single successes as destinations.
@@ -83,8 +89,8 @@ def _some_late(settlements: Sequence[Settlement], minute: int) -> bool:
     return min(began) < minute * 60
 
 
-# The most bytes of a response's headers and body that are stored in their delivery's row. The fill factor
-# in `storage.log.partitions` leaves room for that.
+# A response is stored in its delivery's row if its headers and body have at most this many bytes. The
+# fill factor in `storage.log.partitions` leaves room for them.
 INLINE_BYTES = 160
 _DELIVERED = DeliveryStatus.DELIVERED  # looking up a member costs more than a call
 
@@ -189,8 +195,8 @@ def are_successes(settlements: Sequence[Settlement]) -> bool:
 def bind_successes(
     arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], single: Singles
 ) -> Successes:
-    """Add to `arguments` what the SQL of `success_clauses` refers to. Return the properties of the group
-    that determine this SQL.
+    """Add the arguments of `success_clauses`. Return the properties of the group that determine the SQL
+    of these clauses.
 
     `single` and `marks` are the result of `mark_singles`.
     """

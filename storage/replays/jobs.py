@@ -60,8 +60,8 @@ _CREATE = audited(
     "replay_job",
     _LEGS,
 )
-# The UPDATE waits for a running statement that enqueues replays of this job. Later statements see the new
-# status and write nothing.
+# The UPDATE waits for a running statement that enqueues deliveries of this job. Later statements see the
+# new status and enqueue nothing.
 _CANCEL = audited(
     """
         UPDATE replay_jobs SET status = 5, finished_at_ms = $3::bigint

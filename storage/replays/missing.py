@@ -22,8 +22,8 @@ FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
 # An event is missing if it has no delivery to the destination. `had` has the events that were accepted
-# with one: the ids of the deliveries of consecutive events are a range. The NOT EXISTS leaves out events
-# that got one later, such as a replay.
+# with a delivery to the destination. Such deliveries of consecutive events are in one range of ids. The
+# NOT EXISTS leaves out events that got a delivery to the destination later, for example by a replay.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d
@@ -56,7 +56,7 @@ ORDER BY sized.id LIMIT $7"""  # noqa: S608 - constants
 
 
 class MissingRows:
-    """The reads of `engine.replay.ports.ReplayStore` for missing events."""
+    """The reads of `engine.replay.ports.ReplayStore` for jobs that send missing events."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -1,8 +1,9 @@
-"""Reads for jobs that cancel waiting deliveries or retry them: these deliveries, in bounded steps.
+"""Reads for jobs that cancel waiting deliveries or retry them. Each read finds the next waiting
+deliveries, in a bounded number of rows.
 
-A cursor moves through a destination's PENDING deliveries, in order of class and seq, and then through its
-RETRYING deliveries, in order of id. In the first part, the cursor is a UUID made of class and seq, which
-is below every delivery's id. In the second part, it is a delivery's id.
+A cursor moves first through a destination's PENDING deliveries, in order of class and seq. There it is a
+UUID made of the class and the seq. Then it moves through the RETRYING deliveries, in order of id. There
+it is a delivery's id. A UUID made of class and seq is lower than all deliveries' ids.
 """
 
 from collections.abc import Sequence
@@ -27,14 +28,14 @@ EXAMINED = 1_000  # rows that one step examines: about 5 ms
 RETRYING_FROM = lowest_id(1)  # the cursor after all PENDING deliveries
 _SEQ_BITS = 64
 _CLASSES = list(DeliveryClass)
-# An event's customer is looked up only if the job names a customer: then `true` is put in the place of
-# `{customer}`, otherwise `false`.
+# If the job names a customer, `{customer}` is true. Otherwise it is false, and the customers of events
+# are not read.
 _COLUMNS = """d.id::text AS id, d.status, d.event_type, d.updated_at_ms,
     CASE WHEN {customer}::boolean THEN (
         SELECT customer FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1
     ) END AS customer"""
 
-# $1 environment, $2 destination. No PENDING delivery is below `low_seq`.
+# $1 environment, $2 destination. All PENDING deliveries have a seq of at least `low_seq`.
 _PENDING = f"""
 SELECT {_COLUMNS.format(customer="$6")}, d.class, d.seq
 FROM destination_backlog b
@@ -64,7 +65,7 @@ ORDER BY p.place"""
 
 
 class OrderReads:
-    """The reads of `engine.replay.ports.ReplayStore` for jobs that cancel or retry."""
+    """The reads of `engine.replay.ports.ReplayStore` for jobs that cancel or retry waiting deliveries."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -140,12 +141,13 @@ async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStat
 
 
 def cursor_of(queue: int, seq: int) -> str:
-    """Return the cursor after the PENDING row with this class and seq."""
+    """Return the cursor that continues after the PENDING delivery with this class and seq."""
     return str(UUID(int=queue << _SEQ_BITS | seq))
 
 
 def seqs_after(cursor: str) -> list[int]:
-    """Return, for each class, the seq after which a cursor among PENDING rows continues."""
+    """Return, for each class, the seq after which to continue, given a cursor among PENDING deliveries.
+    For the classes before the cursor's class, it is the highest seq: no deliveries are left there."""
     number = UUID(cursor).int
     at, seq = number >> _SEQ_BITS, number & (1 << _SEQ_BITS) - 1
     last = (1 << _SEQ_BITS - 1) - 1
