@@ -1,7 +1,7 @@
 """A request's entry: its route and its caller, judged by its head.
 
-This module knows the order of faults that a head can have, for ingestion and the control plane. Nothing
-here awaits.
+If a head has several faults, this module decides which fault is reported, for ingestion and the control
+plane. Nothing here awaits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,8 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def account(self) -> str | None:
-        """The account that the request counts for where the application's places are shared. None for
-        an unknown caller."""
+        """The account whose share of the application's places the request uses. None if the caller is
+        unknown."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer
@@ -95,8 +95,11 @@ def check_named(admission: Admission | None, name: object) -> None:
 def place_of(
     models: Models, route: Route, admission: Admission, named: Sequence[str]
 ) -> EnvironmentModel | None:
-    """Return the environment of a request that names `named`, None if a route without environments has
-    none. Raises Refusal 400."""
+    """Return the request's environment: the key's, otherwise the one in `named`, the names that the
+    request states. None if the route needs no environment and the request has none.
+
+    Raises Refusal 400 if `named` has two different names, or if the route needs an environment.
+    """
     place = admission.environment
     if named:
         wanted = {named_environment(name) for name in named}
@@ -132,7 +135,8 @@ def _check_caller(models: Models, route: Route, admission: Admission) -> None:
 
 
 def _named(query: bytes, fields: Fields) -> Sequence[str]:
-    """Parameters beyond the limit are left out: a later step refuses such a query."""
+    """Return the environments that a request's head names. Parameters beyond MAX_PARAMETERS are not read:
+    a later step refuses a query with so many parameters."""
     header = fields.get(b"x-environment")
     named = () if header is None else (header.decode("latin-1"),)
     if not query:
@@ -147,8 +151,11 @@ def _plain(text: bytes) -> str:
 
 
 def _check_body(route: Route, fields: Fields, length: int | None) -> bool:
-    """Return True if the head states a type of body that the route takes. Many clients state the type of
-    a form with an action's empty body, which is no fault."""
+    """Return True if the head states a type of body that the route takes. Raises Refusal 415 or 413.
+
+    A wrong type is no fault if the route is an action and the body is empty: many clients state the type
+    of a form then.
+    """
     if not route.takes_body:
         return True
     if b"content-encoding" in fields:

@@ -12,8 +12,8 @@ from engine.model.errors import Detail, Refusal
 
 CHALLENGE = "Bearer"  # the WWW-Authenticate of every 401, which RFC 9110 requires
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# A random prefix of the process and a count, for a tenth of the cost of a random id. Its length is fixed,
-# so that equal requests get answers of equal length.
+# A request id is the random prefix of its process, and a count. A wholly random id would cost ten times
+# as much. All ids have the same length, so that equal requests get answers of equal length.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
 
@@ -88,5 +88,5 @@ def body_late() -> Refusal:
 
 
 def internal_error() -> Refusal:
-    """Return the refusal of a request that an error of this program ended."""
+    """Return the refusal of a request that failed because of an error in this program."""
     return Refusal("internal", "an internal error ended the request: try again")

@@ -1,6 +1,6 @@
-"""The decoder of percent-encoding in paths and query strings, made of C functions only.
+"""The decoder of percent-encoding in paths and query strings. It calls only functions written in C.
 
-The standard library decodes in a Python loop: a head full of `%` takes 100,000 steps of it.
+The standard library's decoder is a loop in Python, which needs one step for each `%`.
 """
 
 import re
@@ -13,6 +13,6 @@ def unescaped(raw: bytes) -> bytes:
     """Return `raw` decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
-    # The decoder of quoted-printable text is the only one in C. Its escapes begin with `=`, so the signs
-    # are exchanged first.
+    # The standard library has such a decoder in C only for quoted-printable text, whose escapes begin
+    # with `=` instead of `%`. So each `=` is escaped first, and then each `%` is replaced by `=`.
     return a2b_qp(_NO_ESCAPE.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))

@@ -1,7 +1,8 @@
-"""The door's judgement of a request by its head. The door itself sends pages, refusals, and the answers
-of routes that need no wait.
+"""The door's judgement of a request by its head.
 
-Paths are matched with the URL map of the application. Nothing here awaits.
+The door itself answers with pages and refusals, and for the routes that have `at_once`. It sends all
+other requests to the application. Paths are matched with the URL map of the application. Nothing here
+awaits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +28,7 @@ _NO_BODY = frozenset({204, 304})
 
 
 class DirectAnswer(Struct, frozen=True, gc=False):
-    """An answer of the door. `headers` lacks Connection, Content-Length, and those of CORS."""
+    """An answer of the door. `headers` lacks Connection, Content-Length, and the headers of CORS."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -43,8 +44,7 @@ class DirectAnswer(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """The judge of requests by their heads. `url_map` belongs to an application with the same
-    `routes`."""
+    """The judge of requests by their heads. `url_map` and `routes` must be those of one application."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services
@@ -64,9 +64,12 @@ class Heads:
         length: int | None,
         request_id: str,
     ) -> DirectAnswer | Entry | None:
-        """Return the door's answer to a request, or the admitted `Entry` with which the request goes to
-        the application. None: the application must judge the request. `path` is percent-encoded.
-        `length` is Content-Length, None if unknown."""
+        """Return a DirectAnswer if the door answers the request itself. Return an Entry if the request is
+        admitted: the application gets the request with this Entry. Return None if only the application's
+        framework knows the answer.
+
+        `path` is percent-encoded. `length` is Content-Length, None if unknown.
+        """
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
             asked, path, fields, request_id

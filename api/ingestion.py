@@ -1,6 +1,7 @@
-"""Ingestion for the door and for the Quart routes.
+"""The judgement of ingestion requests, and the answers to them.
 
-Both call the same functions, so that their answers are equal byte for byte. Nothing here awaits.
+The door and the Quart routes call these same functions, so that their answers are equal byte for byte.
+Nothing here awaits.
 """
 
 from msgspec import Struct
@@ -121,8 +122,8 @@ class Ingestion:
         )
 
     def hops_of(self, fields: Fields) -> int:
-        """Return how often a request's events have passed through Angarium. Raises Refusal beyond the
-        limit."""
+        """Return how often a request's events have passed through Angarium. Raises Refusal if this is
+        more often than the limit."""
         stated = fields.get(HOPS)
         if stated is None or self._hops is None:
             return 0
@@ -136,14 +137,17 @@ class Ingestion:
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Return True if a request whose head was judged as `admitted` can have a body of `length` bytes:
-        this is below its limit, and the budget has room now."""
+        """Return True if a body of `length` bytes is within the body limit of `admitted`, and the
+        workspace's budget for bodies has room for it now."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit the connection's next request. Its head must be that of `admitted`, except
-        Content-Length, which `takes` checks. False: the credential has changed, so call `judge`. Raises
-        AdmissionRefusal 503 or 429."""
+        """Admit the connection's next request without judging its head again. The caller has checked that
+        this head equals the head of `admitted` (the length can differ: see `takes`).
+
+        Return False if the credential has changed: then the caller must call `judge`. Raises
+        AdmissionRefusal 503 or 429.
+        """
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False

@@ -14,7 +14,8 @@ BODY_S = 30.0  # the same as at the door
 
 
 def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
-    """Return the blueprint. It judges its requests itself: the application must not judge them."""
+    """Return the blueprint. Its views judge the heads of their requests (`Ingestion.judge`), so the
+    application must not judge these heads too."""
     blueprint = Blueprint("ingestion", __name__)
 
     @blueprint.post("/events")
@@ -53,7 +54,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body that is being received, and the bytes drawn for it from the workspace's budget."""
+    """A body that is being received. Its bytes are drawn from the workspace's budget for bodies."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion
@@ -76,8 +77,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Submit the body. The drawn bytes are given back when `Ingest` replies, even if the caller has
-        stopped waiting."""
+        """Submit the body to `Ingest`. When `Ingest` replies, the body's bytes go back to the workspace's
+        budget, even if the caller has stopped waiting."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,
@@ -91,7 +92,7 @@ class _Reception:
         self._submitted = True
 
     async def wait_reply(self) -> Reply:
-        """Wait for the reply. `Ingest` can accept the body even if this wait is cancelled."""
+        """Wait for the reply of `Ingest`. `Ingest` can accept the body even if this wait is cancelled."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply

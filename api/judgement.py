@@ -81,8 +81,11 @@ class Judge:
             return answer_of(route, await route.handler(call))
 
     async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
-        """Raises Refusal 503 if too many requests wait. A route without credentials needs no place: it
-        has no workspace and does not use the database."""
+        """Call the handler when the workspace's share (`api.shares`) allows one more running request.
+        Raises Refusal 503 if too many of the workspace's requests already wait for that.
+
+        A route without credentials does not wait: it has no workspace and does not use the database.
+        """
         if route.scopes is None:
             return await handler(call)
         share = self._services.shares.of(route.method, route.share)
@@ -104,7 +107,8 @@ def answer_of(route: Route, found: object) -> Answer:
 
 
 async def _body(entry: Entry) -> bytes:
-    """Raises Refusal 415 for a body whose type the head did not state, 413 and 408."""
+    """Return the request's body. Raises Refusal 413 if the body is too large, 408 if it does not arrive
+    in time, and 415 if it has content but the head states no type of body that the route takes."""
     route = entry.route
     body = bytearray()
     try:

@@ -1,8 +1,8 @@
 """The live channels of `GET /stream`. Listeners with the same rights and the same filter share a channel,
 so that its messages are made once.
 
-A channel has no task: its listeners make the messages that are due, every TICK_S or SLOW_S. A slow
-listener gets the number of messages that it missed.
+A channel has no task: its listeners make its messages. Messages of deliveries are made every TICK_S, all
+other messages every SLOW_S. A listener that is too slow misses messages, and gets the number of them.
 """
 
 from collections import Counter, deque
@@ -28,23 +28,24 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. Only a write shows that a client has left. Until then the
-# client's stream counts towards MOST_LISTENERS. The console opens a new stream on each page, so streams
-# must not count for long.
+# The longest time without bytes on a stream. The server notices that a client has left only when the
+# server writes to the client's stream. Until then the stream counts towards MOST_LISTENERS. The console
+# opens a new stream on each page, so an abandoned stream must end soon.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
-# The limit on the destinations that one search for the busiest ones examines. It takes some 10 ms, once a
-# second. The next search continues where this one ended, and keeps the busiest found so far.
+# The most destinations that one search for the busiest destinations examines: some 10 ms of work, once a
+# second. The next search continues with the destinations that are left. It also examines the busiest
+# destinations of this search again.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """The rights and the filter of a channel's listeners. None is no limit."""
+    """The rights and the filter of a channel's listeners. A field that is None limits nothing."""
 
     environment: int
     account: str | None
@@ -81,11 +82,12 @@ class LiveReads(Protocol):
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return the report as the engine has it, and in the API's shape. `whole`: include the values
-        that only the store has."""
+        """Return a destination's health twice: as the engine's report, and in the shape of the API.
+        `whole`: include the values that only the store has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
-        """Return the counts of the last whole second, and the waiting deliveries."""
+        """Return how many events were accepted, delivered and so on in the last whole second, and how
+        many deliveries wait now."""
 
     async def replays(self, audience: Audience) -> list[dict[str, Any]]:
         """Return the latest replay jobs."""
@@ -113,7 +115,8 @@ class LiveChannel:
         return self.audience.sees(self._reads.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener. Topics that send only changes send everything to all listeners once more."""
+        """Add a listener. The topics `health` and `replays` otherwise send only changes. For the new
+        listener, they send all values once more, to all listeners."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._sent = {}
@@ -202,8 +205,8 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # If a listener has joined meanwhile, `join` has emptied `_sent`. It must stay empty, so that the
-        # next message has everything.
+        # If a listener has joined meanwhile, `join` has emptied `_sent`. `_sent` stays empty then: the
+        # next message has all values, not only changes, and the new listener needs them all.
         if self._sent is before:
             self._sent = {**present, "replays": before.get("replays")}
 
@@ -304,8 +307,8 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after the number `heard`. If some of them were dropped, a notice comes
-    first."""
+    """Return the messages after message number `heard`. If the channel has dropped some of these
+    messages, a notice comes first."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]

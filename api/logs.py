@@ -16,20 +16,22 @@ import structlog
 
 from api.cli.printing import printable, printable_lines
 
-# Names whose values are replaced in the log, even if code logs them by mistake.
+# If code logs a field with one of these names by mistake, the field's value is replaced in the log.
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|secret|password|token|payload|body|master_?key|private_?key|api_?key|"
     r"database_?url|dsn|signature",
     re.IGNORECASE,
 )
-# Angarium's keys and secrets, the tokens of download URLs, and passwords in URLs.
+# The texts that are replaced in the log: Angarium's keys and secrets, bearer tokens, and the tokens of
+# download URLs.
 _SECRET_SHAPES = re.compile(
     r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Log events that can repeat with every statement or request: for each, the field that names its subject.
+# The log events that could repeat with every statement or request. If two events with the same name also
+# have the same value in this field, only one of them is logged in a minute.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -38,7 +40,7 @@ ONCE_A_MINUTE = {
     "traces.span_broke": "step",
 }
 MINUTE_S = 60.0
-SUBJECTS = 1_000  # with more subjects, one can be logged twice within a minute
+SUBJECTS = 1_000  # values of these fields; with more, an event can be logged twice within a minute
 
 _OF_LINES = ("exception", "stack")  # values with several lines
 
@@ -49,9 +51,10 @@ _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp
 def configure(
     log_format: str, log_level: str, stream: TextIO | None = None, *, worker: str | None = None
 ) -> None:
-    """Send all logs to `stream`. `log_format`: `console`, `json`, or `auto` to choose by the stream.
+    """Send all logs to `stream`. `log_format` is `console`, `json`, or `auto`: `console` if `stream` is a
+    terminal, otherwise `json`.
 
-    `worker` is a field of every line, because several servers can write one log.
+    Several worker processes can write to one log, so every line has `worker` as a field.
     """
     out = stream or sys.stderr
     as_json = log_format == "json" or (log_format == "auto" and not out.isatty())
@@ -104,7 +107,7 @@ def configure(
 
 
 class Repeats:
-    """A structlog processor that logs each incident of `ONCE_A_MINUTE` once a minute."""
+    """A structlog processor that logs each incident of `ONCE_A_MINUTE` at most once a minute."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -139,7 +142,7 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide every value that has the name or the look of a secret or a payload."""
+    """Hide every value whose name or form is that of a secret or a payload."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN

@@ -25,11 +25,11 @@ PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
 SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
 # The most bytes that the parser buffers while it searches for a boundary or the end of a part's head. A
-# larger head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
+# larger head is refused: each KiB of a head blocks the event loop for up to half a millisecond.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The bytes between a boundary and a line end that has not arrived: white space, and perhaps the first
-# dash of the form's last boundary.
+# The rest of a boundary's line whose end has not arrived yet. It can have white space, and a dash: two
+# dashes follow the last boundary of a form, and the second dash may not have arrived.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 

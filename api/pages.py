@@ -17,7 +17,7 @@ from engine.runtime.slices import in_slices
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
-# The size of a page's items as JSON. No item is larger than half of that.
+# The limit on the JSON of a page's items. A single item has at most half as many bytes.
 PAGE_BYTES = 1024 * 1024
 PORTION = 50  # rows read at a time: the largest (a job, a destination) have some 64 KiB
 VIEWED = 200  # rows whose views are made in one step: about a millisecond
@@ -30,7 +30,7 @@ def cursor_of(listing: str, environment: int, below: str) -> str:
 
 
 def position(listing: str, environment: int, cursor: str | None) -> str | None:
-    """Return a cursor's id, None without one. Raises Refusal 400 for another list's cursor."""
+    """Return the id in `cursor`, None without a cursor. Raises Refusal 400 for another list's cursor."""
     if cursor is None:
         return None
     try:
@@ -63,8 +63,8 @@ def searched_page(
 ) -> Page[Item]:
     """Return a page of a filtered list.
 
-    If the search was stopped, `searchedTo` is the instant up to which it searched: `at_ms`, by default
-    the time in the id `below`.
+    If the search stopped before the page was full, the page's `searchedTo` is the instant that the search
+    has reached. This instant is `at_ms`, by default the time in the id `below`.
     """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
@@ -95,10 +95,11 @@ def page(
     below: str | None,
     mark: Callable[[int], str] | None = None,
 ) -> Page[Item]:
-    """Return a page of the items that fit. `below` is the start of the next page, None at the end.
+    """Return a page with the first items, as many as PAGE_BYTES allows. If these are all items, the next
+    page starts after the id `below`. If `below` is None, there is no next page.
 
-    `mark` gets an item's index and returns the id for a cursor after this item, by default the item's
-    `id`.
+    If items are left over, the next page starts after the last item shown. `mark` gets the index of that
+    item and returns the id for the cursor. Without `mark`, the cursor has the item's `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
@@ -115,8 +116,11 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Read rows until the page is full. `take` returns the rows after an id, at most a given number.
-    `views` returns their views, which must have the rows' `id`."""
+    """Read rows in portions until the page is full.
+
+    `take` gets an id and a number, and returns at most this number of rows after the id. `views` returns
+    the rows' views. A view must have the `id` of its row.
+    """
     items: list[Item] = []
     size = 0
     while True:

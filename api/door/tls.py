@@ -83,10 +83,11 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
 
 
 def _usable(certificate: Path, key: Path | None) -> tuple[ssl.SSLContext, bytes]:
-    """Return the context, and the digest of the file's first certificate."""
+    """Return the TLS context, and the digest of the first certificate in the file `certificate`."""
     context = server_context(certificate, key)
     try:
-        # The file can have text in any encoding around the certificate, such as the owner's name.
+        # The file can have text around the certificate, such as the owner's name, in any encoding.
+        # Latin-1 can decode all bytes.
         text = certificate.read_bytes().decode("latin-1")
         begin, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
         der = ssl.PEM_cert_to_DER_cert(text[begin : end + len(ssl.PEM_FOOTER)])

@@ -28,10 +28,10 @@ class Transport(Protocol):
         OSError."""
 
     def write(self, data: bytes) -> bool:
-        """Send as much as possible now; True if that is everything. Raises OSError."""
+        """Send as much as the socket takes now. Return True if it takes everything. Raises OSError."""
 
     def flush(self) -> bool:
-        """Continue with the pending bytes; True if none are left. Raises OSError."""
+        """Send more of the pending bytes. Return True if none are left. Raises OSError."""
 
     def half_close(self) -> None:
         """Announce that nothing more will be sent. Never raises."""
@@ -84,8 +84,8 @@ class LinkTransport(PlainTransport):
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """Raises OSError if the worker that passes requests on has closed the link, even if bytes came
-        before. It has then refused its client's request, so the request must not be served here.
+        """Raises OSError if the other worker has closed the link, even if bytes of a request came before.
+        The other worker has then refused its client's request, so this worker must not serve the request.
         """
         data = super().read()
         if data:

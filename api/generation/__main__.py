@@ -8,7 +8,7 @@ from api.generation.typescript import typescript_files
 
 
 def main() -> None:
-    """Write the generated files, and remove those without a source."""
+    """Write the generated files, and remove older ones that the generator no longer makes."""
     write(client_files() | command_files(made_types()) | typescript_files() | page_files())
     write_readme()
 

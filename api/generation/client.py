@@ -77,7 +77,8 @@ def readme() -> str:
 
 
 def _module_of(group: str) -> str:
-    """Return the module of a group's class: the handwritten one if there is one."""
+    """Return the module of a group's class: the handwritten module if it exists, otherwise the generated
+    module."""
     by_hand = (PACKAGE / f"aio/{group}.py").exists()
     return f"angarium.aio.{'' if by_hand else 'made.'}{group}"
 
@@ -143,7 +144,10 @@ _REPLACEMENTS = [
 
 
 def synchronous(package: Path, made: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the modules of `angarium/sync`. `made`: modules of `angarium/aio` not on disk yet."""
+    """Return the modules of `angarium/sync`, converted from the modules of `angarium/aio`.
+
+    `made` has new texts of generated modules. Modules that are not in `made` are read from the disk.
+    """
     source, target = package / "aio", package / "sync"
     present = {*source.glob("*.py"), *(path for path in made if path.is_relative_to(source))}
     texts = {

@@ -24,7 +24,7 @@ class Operation:
 
     @property
     def group(self) -> str:
-        """The attribute of the client; empty for the client's own methods."""
+        """The name in `client.NAME.method()`; empty for a method of the client itself."""
         return self._name.rpartition(".")[0]
 
     @property
@@ -64,7 +64,7 @@ class Operation:
 
 
 def filter_of(group: str) -> str:
-    """Return the name of a group's filter: lists of `deliveries` have a DeliveryFilter."""
+    """Return the name of the type for a group's filters: `DeliveryFilter` for the group `deliveries`."""
     return re.sub("ies$", "y", group.title().replace("_", "")).removesuffix("s") + "Filter"
 
 
@@ -75,7 +75,8 @@ class Methods:
         self._types = types
 
     def class_of(self, group: str) -> str:
-        """The synchronous class has this name without `Async`, and must not have the name of a shape."""
+        """Return the name of a group's asynchronous class. The synchronous class has the same name
+        without `Async`, and this shorter name must not be the name of a shape."""
         name = group.title().replace("_", "")
         return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
 

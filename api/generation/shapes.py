@@ -11,13 +11,13 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes whose names have these endings get modules of their own. A large group's module would be too long
-# with them.
+# Shapes whose names have these endings get modules of their own. With these shapes, the module of a large
+# group would be too long.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
-    """The shapes of the schemas in `operations`, and of all schemas to which these refer."""
+    """The shapes of all schemas that `operations` use, directly or through other schemas."""
 
     def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
         self._types = types

@@ -33,7 +33,7 @@ def docstring(text: str, indent: int) -> str:
 
 
 def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
-    """Return a module, not yet formatted. `wanted`: names that it only re-exports."""
+    """Return a module's text, not yet formatted. `wanted`: names that the module only re-exports."""
     names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
     return (
         f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"
@@ -42,8 +42,8 @@ def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -
 
 
 def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """Add the imports. `homes` are modules with the names that they export. A name is imported from the
-    first module that has it."""
+    """Add the imports of the names that a text uses. `homes` has pairs: a module, and the names that the
+    module exports. If several modules export a name, the first of these modules is used."""
     names = set(re.search(r"%IMPORTS (.*)", text)[1].split())  # type: ignore[index]  # `module` wrote it
     lines = []
     for home, offered in homes:
@@ -96,7 +96,7 @@ def present() -> dict[Path, str]:
 
 
 def write(made: Mapping[Path, str]) -> None:
-    """Write the files, and remove generated files that are not among them."""
+    """Write the files in `made`, and remove all other generated files."""
     for path in present():
         if path not in made:
             path.unlink()

@@ -21,12 +21,13 @@ class Types:
         return self._type(schema, argument=False)
 
     def argument(self, schema: Schema) -> str:
-        """An argument also accepts types that JSON lacks: a datetime for an instant, any sequence for a
-        list, any mapping for an object."""
+        """Return the type of a method's argument. An argument also accepts types that JSON lacks: a
+        datetime for an instant, any sequence for a list, any mapping for an object."""
         return self._type(schema, argument=True)
 
     def parameter(self, schema: Schema) -> str:
-        """Return the type of an argument in the query; a repeatable one accepts one value or several."""
+        """Return the type of a query parameter as an argument. If the parameter can be repeated, the
+        argument accepts one value or several."""
         type_ = self.argument(schema)
         return (
             f"{self.argument(schema['items'])} | {type_}"

@@ -12,9 +12,12 @@ Connect = Callable[[Environment | None], AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """One caller's access to the API. `connect` returns a client for an environment; None: the
-    environment of the key. `environment` is the default of tool calls. `manages` is True if the key's
-    scope is `manage`."""
+    """One caller's access to the API. `connect` gets an environment and returns a client for it. If
+    `connect` gets None, the client uses the environment of the key.
+
+    `environment` is the environment of tool calls that name none. `manages` is True if the key's scope is
+    `manage`.
+    """
 
     connect: Connect
     environment: Environment | None

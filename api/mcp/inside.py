@@ -34,7 +34,7 @@ async def ask(
     query: bytes = b"",
     address: str = "",
 ) -> InsideAnswer:
-    """Call the application. `path` is not percent-encoded. `address` is the client's."""
+    """Call the application. `path` is not percent-encoded. `address` is the client's address."""
     requests: list[_Message] = [{"type": "http.request", "body": body, "more_body": False}]
     answers: list[_Message] = []
     scope = {

@@ -20,7 +20,7 @@ MOST = 10_000  # dead letters counted in an environment: 2 ms of PostgreSQL
 
 
 class DeadLetterCount:
-    """The counts by environment, for the environments that this process serves."""
+    """The size of each environment's dead-letter queue, for the environments that this process serves."""
 
     def __init__(self, server: "Server", troubles: Troubles) -> None:
         self.sizes: dict[int, int] = {}

@@ -33,8 +33,10 @@ DESTINATION = ("destination", "name")
 
 
 class Metric(Struct, frozen=True):
-    """A metric, whose `name` lacks the suffix `_total` of counters. `histogram` returns a histogram in
-    milliseconds, which becomes buckets in seconds."""
+    """A metric. The `name` of a counter is without the suffix `_total`: Prometheus' library adds it.
+
+    `histogram` returns durations in milliseconds, which `GET /metrics` reports in seconds.
+    """
 
     name: str
     kind: Kind
@@ -78,14 +80,15 @@ def destinations_of(value: Callable[["Labelled"], float]) -> Reader:
 
 
 def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
-    """Return the cumulative counts up to every third bound, with the bounds in seconds."""
+    """Return every third bucket: its upper bound in seconds, and the number of durations up to this
+    bound. The last bucket, `+Inf`, has all durations."""
     totals = list(accumulate(histogram.buckets))
     kept = [(f"{bound / 1000:.4g}", totals[k]) for k, bound in enumerate(BOUNDS_MS) if k % 3 == 0]
     return [*kept, ("+Inf", totals[-1])]
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Other tasks can add items meanwhile: the keys are copied first, which takes 8 ns for each."""
+    """Return the items. The keys are copied first, because other tasks can add items meanwhile."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 

@@ -1,6 +1,7 @@
 """The state of the server for one scrape.
 
-The first ENVIRONMENTS environments with work have their own labels. All others share the label `others`.
+An environment gets labels of its own when it first has a value to report, and keeps these labels. At most
+ENVIRONMENTS environments get labels of their own. All other environments share the label `others`.
 """
 
 import heapq
@@ -23,8 +24,8 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# The limit on environments with labels of their own. Each has a dozen series: together some 6,000 lines
-# of a scrape, or 0.5 MB.
+# The limit on environments with labels of their own. Each environment adds a dozen lines to a scrape, so
+# 500 environments add some 6,000 lines, or 0.5 MB.
 ENVIRONMENTS = 500
 BUSIEST = 50  # busiest destinations, which get labels: more than a person looks at
 FAILING = 50  # destinations with the most failures in a row, which also get labels
@@ -54,8 +55,8 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`named`: the environments with labels of their own. The scrape adds further ones to it; the
-        caller keeps it between scrapes."""
+        """`named` has the environments with labels of their own. The scrape adds further environments to
+        `named`, and the caller must pass the same `named` to the next scrape."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
@@ -108,8 +109,8 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """A count of 0 is not reported for an environment without labels of its own, so that it takes
-        none of the `ENVIRONMENTS` places."""
+        """The sizes of the dead-letter queues. An environment without labels of its own is left out while
+        its queue is empty: only ENVIRONMENTS environments get labels, and it would become one of them."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())
@@ -117,8 +118,8 @@ class Scrape:
         )
 
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
-        """Return the counts by labels, added if their labels are equal. `values` are triples:
-        an environment, further labels, and a count."""
+        """Return the sum of the counts for each combination of labels. `values` are triples: an
+        environment, further labels, and a count."""
         found: Counter[Labels] = Counter()
         for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count

@@ -67,8 +67,8 @@ CREDENTIALS = {
 def schemas_of(
     models: Iterable[Any], forms: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return all schemas by name, and the reference of each of `models`. `forms` are further schemas by
-    name."""
+    """Return all schemas by name, and for each of `models` the reference to its schema. `forms` are
+    schemas that have no model, by name."""
     by_model, definitions = TypeAdapter.json_schemas(
         [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
         ref_template=REFERENCE,
@@ -114,7 +114,8 @@ def _name_codes(schemas: dict[str, Any]) -> None:
 
 
 def plain(schema: Any) -> Any:
-    """Drop titles and null defaults: a null default would be wrong for a merge patch."""
+    """Drop titles, and defaults that are null. In a merge patch, null removes a field, so null must not
+    be the default of an absent field."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):

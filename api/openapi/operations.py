@@ -33,8 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
-    # A file upload also has `idempotencyKey` in its query. Without `x-go-name`, oapi-codegen would give
-    # the header and the query parameter the same name.
+    # A file upload has this header and the query parameter `idempotencyKey`. Without `x-go-name`,
+    # oapi-codegen would give both the same name.
     "x-go-name": "IdempotencyKeyHeader",
 }
 
@@ -170,7 +170,8 @@ def _own_headers(route: Route) -> dict[str, Any]:
 
 
 def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
-    """Return the schemas of a path's parameters: those of the route, otherwise a UUID."""
+    """Return the schema of each parameter in a route's path: the schema that the route states, by default
+    a UUID."""
     return {
         name: dict(route.path_schemas.get(name, _UUID))
         for name in re.findall(r"{(\w+)}", route.path)
@@ -243,6 +244,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Return a media type, application/octet-stream in place of `*/*`: client generators do not support
-    ranges of types."""
+    """Return the name of a media type in the document. Client generators do not support `*/*`, so
+    application/octet-stream replaces `*/*`."""
     return OCTETS if kind == ANY_TYPE else kind

@@ -6,9 +6,9 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# A field that holds a JSON Schema excludes these types: it is an object or a boolean. The direct ways
-# fail: openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
-# oapi-codegen refuses a list of types.
+# A field that holds a JSON Schema is an object or a boolean. The document states this by excluding all
+# other types, which are listed here. Client generators fail with the usual forms: openapi-generator makes
+# Java that does not compile from an `anyOf` of the two types, and oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
@@ -31,8 +31,8 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
             "not": {"type": _JSON_SCHEMA, "items": {}},
         }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
-        # The default of a schema with alternatives is stated only in its description. From a real
-        # default, openapi-generator makes Go code that does not compile.
+        # If a schema with alternatives had the keyword `default`, openapi-generator would make Go code
+        # that does not compile. So the description states the default.
         default = rest.pop("default")
         return {
             **rest,

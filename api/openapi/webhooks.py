@@ -78,8 +78,8 @@ class OutboundEvent(Document):
 def webhooks(
     own: Mapping[str, type[BaseModel]], references: dict[Any, Any], examples: Examples
 ) -> dict[str, Any]:
-    """Return all webhooks. `own`: for each type of event that Angarium itself makes, the shape of its
-    `data`."""
+    """Return all webhooks. Angarium also makes events itself: `own` has the types of these events, and
+    for each type the model of the field `data`."""
     event = references[OutboundEvent]
     found = {"event": _webhook("event", "An event is delivered", _ABOUT, event, examples.of(event))}
     for event_type, model in own.items():

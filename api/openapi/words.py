@@ -74,8 +74,8 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# The example values of fields. A key applies to all models whose names begin with it. If several keys
-# apply to a model, the longest key that has the field is used.
+# The example values of fields. A key applies to all models whose names begin with the key. If several
+# keys apply to a model and have the field, the value of the longest key is used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},

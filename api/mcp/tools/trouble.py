@@ -1,4 +1,4 @@
-"""The tools that find problems, and objects by an id, key or name."""
+"""The tool that lists problems, and the tool that looks up an object by an id, a key or a name."""
 
 from typing import Annotated, Any
 
