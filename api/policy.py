@@ -1,4 +1,5 @@
-"""A workspace's permissions for its customers, which only this module applies. Nothing here awaits."""
+"""The permissions that a workspace gives its customers. Only this module applies them. Nothing here
+awaits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +20,9 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
-    """Raises Refusal 403. A creation needs the route's ability and those of its fields. A change needs
-    the abilities of its fields, and the route's ability for fields without one."""
+    """Raises Refusal 403 if customers lack an ability that the body needs. Each field with an ability of
+    its own needs this ability. In a change, every other field needs the route's ability, and so does a
+    change without fields. For a creation, `check_route` has already checked the route's ability."""
     patch = route.method == "PATCH"
     asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]
     for name in asked:
@@ -56,8 +58,8 @@ def _withhold(value: Any, path: list[str]) -> None:
 
 
 def _is_asked(value: object, *, patch: bool) -> bool:
-    """Return True if setting a field to this value needs a permission. An empty object and false need
-    none. Null needs a permission only in a change (`patch`), where null removes a value."""
+    """Return True if setting a field to this value needs a permission. An empty object or false never
+    needs a permission. Null needs a permission only in a change (`patch`), because it removes a value."""
     return value != {} and value is not False and (patch or value is not None)
 
 

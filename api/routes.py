@@ -53,11 +53,11 @@ class Method:
     - `name`: `destinations.enable` is the method `enable` of `client.destinations`.
     - `by_hand`: the method is handwritten, not generated.
     - `positional`: optional fields of the body that a caller can give by position.
-    - `once_with`: a field of the body; a client does not repeat a request that has it.
+    - `once_with`: a field of the body. A client does not repeat a request whose body has this field.
+    - `by_page`: the method of a list returns one page. By default it iterates over all pages.
 
-    If an operation answers a list and `name` is `list`, the method returns one page, and `iterate` is
-    generated beside it. With another name, the method iterates over all pages, or returns one page if
-    `by_page` is True.
+    A list's method with the name `list` always returns one page. A second method, `iterate`, is generated
+    for it and iterates over all pages.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Command:
     - `name`: `rules list` is the command `list` of `angarium rules`.
     - `columns`: titles and fields of a list's table; a nested field follows a dot.
     - `options`: flags for query parameters whose names cannot be flags.
-    - `confirm`: the question that it asks before it acts; the id replaces `{}`.
+    - `confirm`: the question that the command asks before it acts. `{}` in it stands for the object's id.
     """
 
     name: str
@@ -104,32 +104,33 @@ class Route:
 
     The answer:
 
-    - `handler`: None if the ingestion routes answer.
-    - `at_once`: a function with which the door makes the answer, without waiting and without a caller.
-    - `responses`: the shapes by status, where the handler's signature cannot express them: for bytes, for
-      several statuses (`Nothing` is an empty answer), and without a handler.
+    - `handler`: None for the two ingestion routes, which `api.ingestion` answers.
+    - `at_once`: a function that makes the answer without waiting, and without knowing the caller. The
+      door calls this function.
+    - `responses`: the shapes by status. They are needed for bytes, for several statuses, and for routes
+      without a handler; otherwise the handler's return type is the shape. `Nothing` is an empty answer.
     - `content_type`: the answer's media type. Answers that are neither JSON nor HTML are documented as
       bytes.
-    - `withheld`: the fields of the answer, such as `request.body`, that are null if customers cannot see
-      payloads.
+    - `withheld`: the fields of the answer, such as `request.body`, that are null for a customer who is
+      not allowed to see payloads.
     - `refusals`: the statuses of errors, besides those of every route.
     - `codes`: the error codes that few routes have, such as `schema_violation`.
 
     The caller:
 
     - `installation`: only keys of the installation's first workspace can call the route.
-    - `opens_session`: a login code of the console can call it.
-    - `in_grace`: a key's former secret can call it, while that secret is valid after a rotation.
+    - `opens_session`: a login code of the console can call the route.
+    - `in_grace`: a key's former secret can call the route. It stays valid for a time after a rotation.
     - `embed`: whether an embed session can call it. It has no default, so every route must state it.
     - `ability`: the permission that an embed session needs. `field_abilities`: further permissions, for
       single fields of the body.
     - `ingestion`: the request counts against the rate of ingestion.
-    - `share`: the share of the workspace that the request uses; by default the method decides.
+    - `share`: the kind of share that limits these requests. By default READS for GET, otherwise WRITES.
 
     The clients:
 
-    - `repeat`: the effect of sending the request again after a failure. By default a request that is
-      answered with 201 is not repeated.
+    - `repeat`: the effect of sending the request again after a failure. By default, clients never repeat
+      a request if the route's `status` is 201, and repeat all other requests freely.
     - `takes_s`: how long the request can take, if that is longer than a client normally waits.
     """
 
@@ -175,7 +176,7 @@ class Route:
     takes_body: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the answer's shape from the handler. Raises TypeError if there is none."""
+        """Take the answer's shape from the handler's return type. Raises TypeError if it has none."""
         takes_body = self.body is not None or self.action or self.streams
         object.__setattr__(self, "takes_body", takes_body)
         if self.responses:

@@ -1,8 +1,9 @@
 """The shares of workspaces: the bound on one workspace's running requests.
 
-In a workspace's queue its keys and each of its customers take turns.
+A workspace's further requests wait in a queue. Its keys together are one caller, and each of its
+customers is another. The callers in the queue take turns.
 
-Without shares the busiest workspace would use all connections to the database, and the event loop.
+Without shares, the busiest workspace would use all connections to the database, and the event loop.
 """
 
 from collections.abc import AsyncIterator
@@ -20,19 +21,21 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The limit on a workspace's waiting requests with keys, and the same for its customers together. One
-# client opens about 100: on an HTTP/2 connection to the door, or in a pool of HTTP/1.1 connections.
+# The limit on the waiting requests that a workspace makes with keys. The waiting requests of all its
+# customers together have a limit of the same size. A single client sends about 100 requests at once, on
+# an HTTP/2 connection to the door or on a pool of HTTP/1.1 connections: the limit has room for them.
 QUEUED = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# After a request, its place rests: no request can use the place for as long as the request took, times
-# the number of the workspace's other places. So a workspace that never pauses has one running request on
-# average, on however many connections. A request counts as at most this many seconds long: longer
-# requests wait for the database, not for the event loop.
+# Each running request uses one place of its workspace. After the request, no other request can use the
+# place for a time: the place rests. The rest is the request's duration multiplied by the number of the
+# workspace's other places. A workspace that sends without pause therefore has one running request on
+# average, however many connections it opens. Durations above this limit, in seconds, count as the limit:
+# such long requests wait for the database, and do not load the event loop.
 COUNTED_S = 0.05
 QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
-# The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
-# client waits.
+# The longest rest of a place. Without this limit, the places of a workspace with hundreds of places could
+# rest for longer than a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
@@ -51,7 +54,7 @@ class Share(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """The present numbers, and the number of refusals since the start."""
+    """The present numbers of workspaces and requests, and the number of refusals since the start."""
 
     workspaces: int  # with a request that runs or waits
     at_work: int
@@ -124,7 +127,7 @@ class WorkspaceShare:
         rests: bool = True,
     ) -> None:
         """`kind` is the share's name in the log. `at_once` is the limit on a workspace's running
-        requests. `rests`: each place rests after a request (`COUNTED_S`)."""
+        requests. `rests`: a place rests after each request, as described at `COUNTED_S`."""
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
@@ -134,9 +137,10 @@ class WorkspaceShare:
 
     @asynccontextmanager
     async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
-        """Hold a place, in the order of a caller's requests. Raises Refusal 503 before the block, if too
-        many requests wait or this one has waited too long. `caller` is the account of a customer, for an
-        embed session."""
+        """Wait for a place, and hold the place while the block runs. A caller's requests get their places
+        in the order in which they came. Raises Refusal 503, before the block runs, if too many requests
+        wait, or if this request has waited for `WAIT_S`. `caller` is KEYS for a request with a key, and
+        the customer's account for a request of an embed session."""
         queue = self._queues.get(workspace)
         if queue is None:
             queue = self._queues[workspace] = _WorkspaceQueue(self._at_once)
@@ -161,8 +165,8 @@ class WorkspaceShare:
                 del self._queues[workspace]
 
     def _has_room(self, queue: _WorkspaceQueue, caller: str) -> bool:
-        """Keys and customers are counted separately, so that customers cannot use up the queue of the
-        keys."""
+        """The requests with keys and the requests of customers are counted separately. Customers
+        therefore cannot fill the queue of the keys."""
         keys = queue.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
@@ -232,6 +236,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # These requests wait for something outside of this process, and hardly use the event loop.
+        # Places of outward requests do not rest. Outward requests wait for something outside of this
+        # process, and hardly use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

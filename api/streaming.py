@@ -1,5 +1,5 @@
-"""Requests and answers of the framework as streams. One part of a request's body is held at a time. The
-source of an answer is always closed."""
+"""Streaming of requests and answers in the framework. At most one chunk of a request's body is in memory.
+The source of an answer's body is always closed."""
 
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack
@@ -15,15 +15,16 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 
-# The key, in a scope's `extensions`, of a function that the application calls before it streams a body.
-# The door then counts only the bytes held. The body can take longer than 30 s, if it makes progress.
+# An ASGI extension of the door: `scope["extensions"][STREAM]` is a function, which the application calls
+# before it streams a request's body. After the call, the door counts only the bytes of the body that are
+# in memory, and the body can arrive for longer than 30 s if its bytes keep coming.
 STREAM = "angarium.stream"
 CLOSE_S = 5.0  # to close the source of an answer after its request was cancelled
 
 
 class Inflow(TrioBody):
-    """A request's body, of which one part is held. The framework's own class holds parts without a
-    bound."""
+    """A request's body. At most one chunk of the body is in memory. The framework's own class has no
+    limit on the chunks in memory."""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, None)
@@ -79,8 +80,8 @@ class Request(TrioRequest):
 
 
 class Outflow(ResponseBody):
-    """An answer's body, read as fast as the client takes it. A callback in `endings` closes the
-    source."""
+    """An answer's body, read as fast as the client takes it. This class does not close the source of the
+    body: a callback in `Request.endings` closes it."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -122,8 +123,8 @@ class _Connection(TrioASGIHTTPConnection):
 
 
 class Path(QuartRule):
-    """A URL rule that only matches. The framework's own rule also compiles a function that makes its URL.
-    For all rules this takes 0.1 s of each start."""
+    """A URL rule that can only match requests. The framework's own rules can also build URLs. Compiling
+    the functions that build them would add 0.1 s to each start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url

@@ -31,8 +31,8 @@ RETRY_S = 2  # files take seconds, not minutes
 
 
 class UploadQuery(Query):
-    """The description of a file whose bytes are the body. A form or a JSON body has the description
-    itself."""
+    """The description of a file in the query, for an upload whose body is the file's bytes. In the other
+    two forms of an upload, the body has the description."""
 
     environment: Word[Environment] | None = None
     file_name: str | None = None

@@ -1,7 +1,8 @@
 """The files of the folder `web`, as the door serves them: the pages of console and portal, and their
 assets.
 
-The address of an asset has a digest of all files, so browsers can cache it for ever. Nothing here awaits.
+The address of an asset contains a digest of all files. After a change of any file, all assets have new
+addresses. Browsers can therefore cache an asset for ever. Nothing here awaits.
 """
 
 import gzip
@@ -36,8 +37,8 @@ Fields = Sequence[tuple[bytes, bytes]]
 def policy(images: str, ancestors: str) -> str:
     """Return the Content-Security-Policy of a page that loads only its own files and this API.
 
-    `default-src` forbids everything that is not named; `frame-ancestors`, `base-uri` and `form-action` do
-    not fall back to it.
+    `default-src 'none'` forbids every kind of source that the policy does not name. It has no effect on
+    `frame-ancestors`, `base-uri` and `form-action`. The policy therefore names these three.
     """
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
@@ -78,8 +79,8 @@ class WebFiles:
         self._page = None if page is None else _file("text/html; charset=utf-8", page)
 
     def page(self, name: str, assets: bytes) -> bytes | None:
-        """Return a page whose assets are below the path `assets`. None if there is no page of this
-        name."""
+        """Return the page `name`, with links to its assets below the path `assets`. Return None if there
+        is no such page."""
         path = self._folder / name
         if not path.is_file():
             return None

@@ -32,8 +32,8 @@ MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# Minutes that are read and summed at once, in some 2 ms. With 1,440 minutes at once, other requests
-# waited twice as long, and the request was no faster.
+# The number of minutes whose counters are read and summed at once. This takes some 2 ms. When 1,440
+# minutes were read at once, other requests waited twice as long, and the request itself was no faster.
 PORTION = 360
 AT_ONCE = 200  # points between two checkpoints: some 2 ms, and at most 64 KiB
 TOP = 10  # destinations named for an environment
@@ -69,8 +69,8 @@ def default_granularity(period: int) -> GranularityName:
 
 
 def bounds(now: int, period: int) -> tuple[int, int]:
-    """Return the first minute of a period and its exclusive end. They are the same at every granularity,
-    so the first and the last point can cover less time."""
+    """Return the first minute of a period, and the minute after its last one. The period is not rounded
+    to full hours or days. The first and the last hour or day of a series can therefore be incomplete."""
     return now + 1 - period, now + 1
 
 
@@ -141,8 +141,8 @@ async def _parts(
     end: int,
     rest: Callable[[], Awaitable[Mapping[str, Any]]],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the answer's JSON: `head`, the series in parts of at most `AT_ONCE` points, the series' sums,
-    and the members that `rest` returns."""
+    """Yield the answer as JSON: the members of `head`, then the series in parts of at most `AT_ONCE`
+    points, then the sums over the series, and last the members that `rest` returns."""
     before = orjson.dumps(head)[:-1] + b',"series":['
     totals = nothing()
     portion = PORTION if size == 1 else end - start
@@ -161,7 +161,7 @@ async def _parts(
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
-    # Most points have no counts: only their instant differs, so the rest is ready-made.
+    # Most points have no counts. Their JSON differs only in the time: `_EMPTY` is the rest of it.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 

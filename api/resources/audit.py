@@ -50,7 +50,8 @@ class AuditQuery(PageQuery):
 
 
 def reach_of(call: Call) -> AuditReach:
-    """Return the entries of the environment; for an MCP key also those of the workspace."""
+    """Return which entries the caller can see: the entries of the environment and, with an MCP key, also
+    the entries of the workspace."""
     whole = call.admitted.credential.kind is CredentialKind.MCP_KEY
     workspace = call.admitted.credential.workspace if whole else None
     return AuditReach(call.number, workspace)

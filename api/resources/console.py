@@ -16,15 +16,15 @@ TAG = "Console"
 
 
 def _actor(call: Call) -> Principal:
-    """Return who acts, for the audit log. These routes belong to no environment, so the log's entry names
-    the environment of the key."""
+    """Return the caller, for the audit log. A console session belongs to no environment. Its log entry
+    therefore names the environment of the caller's credential, if that credential has one."""
     own = call.admitted.credential.environment
     return structs.replace(call.principal, environment=own.number if own else None)
 
 
 async def create(call: Call) -> ConsoleSession:
-    """Open a session for the calling key or login code. Raises Refusal 403 if a session calls, because
-    sessions cannot be prolonged."""
+    """Open a session for the caller's key or login code. Raises Refusal 403 if the caller's credential is
+    a session: otherwise sessions could be prolonged without end."""
     credential = call.admitted.credential
     if credential.session and not credential.code:
         raise Refusal(

@@ -1,7 +1,8 @@
-"""A file's bytes as an answer: whole, in part, or 304; always as a download, never as a page.
+"""The answer with a file's bytes: whole, in part, or 304.
 
-Bytes, name and type come from unknown senders, and this server's origin also has the console and its
-sessions. Browsers must therefore not render or run a file.
+A file's bytes, name and type come from an unknown sender. The console has the same origin: a file that
+a browser runs could use the console's sessions. Every file is therefore sent as a download, and browsers
+must never show it as a page.
 """
 
 import base64
@@ -41,8 +42,8 @@ DESCRIPTION = (
     "has changed. The answer has the file's own type if no browser executes it, otherwise "
     "`application/octet-stream`."
 )
-# If a browser shows the file in spite of its inert type and `attachment`, the file can run and load
-# nothing, and gets no access to this origin.
+# The inert type and `attachment` tell a browser not to show the file. If a browser shows it all the same,
+# these headers keep the file from running scripts, loading resources, and using this origin.
 _GUARDED = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
@@ -72,8 +73,8 @@ CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
 
 
 async def content_answer(call: Call, file: FileRecord, account: str | None = None) -> Answer:
-    """Return the answer with the bytes of a file with the status STORED. `account`: the workspace for
-    which the stream counts; None: the caller's.
+    """Return the answer with the bytes of a file. The file's status must be STORED. The answer counts as
+    a stream of the workspace `account`, or of the caller's workspace if `account` is None.
 
     Raises Refusal if the bytes cannot be read now.
     """
@@ -112,8 +113,8 @@ async def content_answer(call: Call, file: FileRecord, account: str | None = Non
 
 
 async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[bytes]:
-    """The first piece is read before the answer begins, so that an unreadable file gets an error answer.
-    Raises Refusal."""
+    """Return the file's bytes. Their first piece is read before the answer begins: if the file cannot be
+    read, the answer can still be an error. Raises Refusal."""
     if request.method == "HEAD" or part.start == part.end:
         return BodySlices(b"", None)
     pieces = call.services.files.library.open(file, part.start, part.end)
@@ -130,8 +131,8 @@ async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[byte
 
 
 class BodySlices:
-    """A file's pieces in parts of at most `PART_BYTES`. `aclose` closes the source, even if nothing was
-    read."""
+    """A file's bytes in parts of at most `PART_BYTES`. `aclose` closes the source of the bytes, even if
+    nothing was read."""
 
     def __init__(self, first: bytes, pieces: AsyncIterator[bytes] | None) -> None:
         self._held = memoryview(first)

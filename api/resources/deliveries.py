@@ -52,8 +52,8 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# One delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must escape all
-# their characters. With event and request, the API's whole answer has at most 2 MiB.
+# The limit on one delivery's attempts as JSON. It has room for 32 responses of 16 KiB, or for five if
+# JSON must escape every character. With event and request, an answer of the API has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one
@@ -61,8 +61,9 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """Return the view of a delivery in lists. `flying`: the ids of deliveries in flight, which rows do
-    not show. A delivery that waits for a retry is PENDING while its destination is DISABLED."""
+    """Return the view of a delivery in lists. `flying` has the ids of deliveries in flight, because a row
+    does not show that its delivery is in flight. A delivery that waits for a retry is shown as PENDING
+    while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
@@ -94,7 +95,7 @@ def _shown(call: Call, entry: DeliveryEntry) -> DeliveryStatus:
 
 
 def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
-    """Return the time of the next attempt, not before the hold on the destination ends."""
+    """Return the time of the next attempt. It is not before the end of a hold on the destination."""
     due_ms = entry.next_attempt_at_ms
     health = call.services.directory.health(entry.destination).health
     hold = None if health is None else health.hold
@@ -180,7 +181,7 @@ async def _page(
     limit: int,
     statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
-    """A delivery in flight is PENDING or RETRYING in its row, and DELIVERING in the page."""
+    """Return a page. A delivery in flight is DELIVERING there; its row says PENDING or RETRYING."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
@@ -201,7 +202,8 @@ async def _page(
 async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
-    """Rows do not show which deliveries are in flight, so DELIVERING needs a filter by ids."""
+    """Return filters that together select the deliveries with these statuses. Rows do not show which
+    deliveries are in flight. For DELIVERING, a filter therefore names the ids of those in flight."""
     if statuses is None:
         return [which]
     filters = []
@@ -216,8 +218,9 @@ async def _stored(
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
-    """An embed session sees deliveries to its customer's destinations. Up to FEW of these destinations
-    are named, so that only their index entries are read."""
+    """Limit a filter to what the caller can see. An embed session sees only deliveries to its customer's
+    destinations. If the customer has at most FEW destinations, the filter names them, and PostgreSQL
+    reads only their index entries."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which

@@ -29,13 +29,13 @@ LISTING = "/events"
 
 
 def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
-    """Return those of the given customers that the caller can see, None for no filter."""
+    """Return the given customers that the caller can see. `given` None is no filter: return None."""
     return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
-    """Return the number of each event's deliveries to destinations of the session's customer. None for a
-    key, which sees all deliveries."""
+    """Return, for each event, the number of its deliveries to destinations of the session's customer.
+    Return None for a caller with a key, who sees all deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id

@@ -35,7 +35,8 @@ def precise(value: float, digits: int) -> float: ...
 @overload
 def precise(value: float | None, digits: int) -> float | None: ...
 def precise(value: float | None, digits: int) -> float | None:
-    """Return a measurement, truncated and not rounded: 0.99996 does not become 1."""
+    """Return a measurement with at most this many digits after the point. Further digits are cut off, not
+    rounded: 0.99996 does not become 1."""
     return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 
@@ -53,8 +54,8 @@ async def _health_now(call: Call, record: DestinationRecord) -> shapes.Destinati
 async def ages_in_store(
     services: Services, environment: int, reports: Mapping[str, DestinationReport]
 ) -> dict[str, float]:
-    """Return the age in seconds of the oldest waiting delivery, for destinations whose waiting deliveries
-    are not all in memory. The store is read at most once."""
+    """Return the age in seconds of each destination's oldest waiting delivery. Destinations whose waiting
+    deliveries are all in memory are left out. The store is read at most once."""
     asked = [
         each
         for each, report in reports.items()
@@ -73,9 +74,9 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return the view of a destination's health. `stored_age_s` is the age of the oldest waiting
-    delivery, from `ages_in_store`. If it was not read (None), the view shows the age of the oldest
-    delivery in memory, or no age if some wait only in the store."""
+    """Return the view of a destination's health. `stored_age_s` is the destination's age from
+    `ages_in_store`, None if `ages_in_store` left it out. Without `stored_age_s`, the view shows the
+    age of the oldest delivery in memory. It shows no age if further deliveries wait only in the store."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,

@@ -1,4 +1,5 @@
-"""The look-up of an object by an id or its beginning, by an event's key or correlation, or by a name."""
+"""The look-up of objects by a text. The text can be an id, the beginning of an id, an event's idempotency
+key or correlation id, or a name."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -18,8 +19,8 @@ from engine.model.words import Word, word
 
 MOST = 20  # objects of each kind, found by something else than their id
 RECENT = 200  # events and deliveries compared with a part of an id: some milliseconds
-# The beginning of an id, with or without its end: `01939b2e`, or `01939b2e…6b10` as in the lists of the
-# console. The first 12 digits of an id are its time in milliseconds.
+# The first digits of an id, such as `01939b2e`. The id's last digits can follow, as in the lists of the
+# console: `01939b2e…6b10`. The first 12 digits of an id are its time in milliseconds.
 _PART = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.)([0-9a-f]{1,12}))?")
 _TIME_DIGITS = 12
 Find = Callable[[Call, str], Awaitable[str | None]]
@@ -82,8 +83,9 @@ async def _by_key(call: Call, text: str) -> list[Found]:
 
 
 async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
-    """An id begins with its time, so `head` gives a period. Only the latest RECENT events and deliveries
-    of that period are compared."""
+    """Find events and deliveries whose ids begin with `head` and end with `tail`. An id begins with the
+    time of its creation: all ids that begin with `head` are from one period. Only the latest RECENT
+    events and the latest RECENT deliveries of that period are compared."""
     time = head.replace("-", "")[:_TIME_DIGITS]
     low = int(time.ljust(_TIME_DIGITS, "0"), 16)
     high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1

@@ -15,10 +15,10 @@ from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
-# The limit on a message's parameters, without the arguments of a tool. The protocol's library examines
-# each field of the parameters, which takes time.
+# The limit on a message's parameters, without the arguments of a tool. The MCP library examines every
+# field of the parameters. With many fields, this would take long.
 PARAMS_CHARACTERS = 16 * 1024
-# The headers for the MCP server; the others concern the client's connection.
+# The request headers that the MCP server gets. All other headers concern only the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
 
@@ -37,7 +37,7 @@ class JsonRpcAnswer(RootModel[dict[str, Any]]):
 
 
 class JsonRpcError(RootModel[dict[str, Any]]):
-    """A JSON-RPC 2.0 error, or the error envelope if the API refused the request."""
+    """A JSON-RPC 2.0 error. If the API refused the request, the API's usual error envelope."""
 
 
 async def post(call: Call) -> Answer:

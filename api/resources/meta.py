@@ -52,8 +52,9 @@ class StaticDocument:
 
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Return the routes. `openapi_json` and `docs_html` cache their result. They are functions because
-    the document also describes these routes."""
+    """Return the routes. `openapi_json` and `docs_html` are functions because both documents also
+    describe these routes, and can only be made once the routes exist. Both functions cache their
+    result."""
     openapi = StaticDocument(openapi_json, JSON)
     docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (

@@ -70,8 +70,8 @@ async def undrain(call: Call) -> shapes.Success:
 
 
 def _actor(call: Call) -> Principal:
-    """Return who acts, for the audit log. A machine belongs to no environment, so the log's entry names
-    the environment of the key."""
+    """Return the caller, for the audit log. A drain of a machine belongs to no environment. Its log entry
+    therefore names the environment of the caller's key, if that key has one."""
     own = call.admitted.credential.environment
     return structs.replace(call.principal, environment=own.number if own else None)
 

@@ -19,13 +19,14 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# The limit on a body as JSON. The body of every event fits: it has 256 KiB, and escaped quotes can
-# double it.
+# The limit on a body as JSON. The body of every event fits: an event has at most 256 KiB, and escaped
+# quotes can at most double this.
 BODY_BYTES = 640 * 1024
 
 
 async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None:
-    """Return the last request that was sent, None before the first attempt or if the event is removed."""
+    """Return the last request that was sent. Return None before the first attempt, or if the event was
+    removed."""
     attempt = detail.last_sent
     if detail.sent is None or detail.event is None or attempt is None:
         return None
@@ -90,7 +91,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the longest beginning whose JSON has at most `most` bytes."""
+    """Return the longest beginning of a text that has at most `most` bytes as JSON."""
     written = orjson.dumps(text)
     if len(written) <= most:
         return text
@@ -101,7 +102,8 @@ def beginning(text: str, most: int) -> str:
 
 
 def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
-    """Return an attempt's trace headers, as this server's settings make them."""
+    """Return an attempt's trace headers. They are made by this server's settings: another server with
+    other settings may have sent others."""
     if call.services.tracing is not None and is_sampled(trace):
         trace = with_span(trace, attempt_span(delivery, number))
     return {

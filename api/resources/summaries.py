@@ -114,7 +114,8 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Complete the survey with the ages of the `MOST_AGES` longest queues that have no age yet."""
+    """Return the survey with more ages. In the survey, some destinations with waiting deliveries have no
+    age. The ages of the `MOST_AGES` longest queues of such destinations are read from the store."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)

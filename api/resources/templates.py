@@ -43,8 +43,8 @@ SHARED = 0  # the environment number in cursors: all environments have the same 
 
 
 class PreviewDraft(Document):
-    """A configuration, or a change of a destination's configuration, and an event. Give `event`,
-    `eventId`, or neither for the template's example."""
+    """A configuration to preview, and an event. The event is `event`, or the event with the id `eventId`.
+    If both are left out, the event is the template's example."""
 
     config: dict[str, Any] = Field(
         default_factory=dict, description="The configuration. Secrets can be masked or left out."

@@ -37,7 +37,7 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """`ownLongSteps` are those of the caller's environment and workspace."""
+    """`ownLongSteps` counts the long steps that worked for the caller's environment or workspace."""
     watch = call.services.watch
     known = watch.statistics()
     return {

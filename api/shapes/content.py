@@ -71,7 +71,7 @@ class SchemaVersion(TypedDict):
 
 
 class Conflict(TypedDict):
-    """A place where the schema restricts little, because the sampled events differ."""
+    """A path at which the schema allows many values, because the sampled events differ there."""
 
     path: str
     message: str
@@ -91,7 +91,8 @@ class InferredSchema(TypedDict):
 
 
 class TemplateExample(TypedDict):
-    """An example: an outbound event, a configuration, and the request body for the service."""
+    """An example: an outbound event, a configuration, and the request body that the template makes of
+    both."""
 
     event: dict[str, Any]
     config: dict[str, Any]

@@ -77,7 +77,8 @@ class ThroughputPoint(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """The event loop's steps that delayed other work, of all environments, since the process started."""
+    """The long steps of the server's event loop since the process started. While a step runs, all other
+    work of the process waits."""
 
     limitMs: Annotated[
         float, doc("The limit in milliseconds. The operator's log has each longer step.", ge=0)

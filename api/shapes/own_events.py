@@ -41,7 +41,8 @@ class DestinationCircuitClosed(Document):
 
 
 class DestinationFailing(Document):
-    """Ten attempts failed in a row, or deliveries waited for an hour without a success."""
+    """Ten attempts failed in a row. Or an attempt failed, deliveries then waited for an hour, and none of
+    them succeeded."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -75,7 +76,8 @@ class DeliveryDeadLettered(Document):
 
 
 class DestinationDeadLetters(Document):
-    """A destination got more than ten dead letters in a minute: the number after the first ten."""
+    """A destination got more than ten dead letters in a minute. `count` is their number without the first
+    ten, each of which has its own event."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -108,7 +110,7 @@ class ReplayFinished(Document):
 
 
 class KeyRotated(Document):
-    """A key has a new secret; the previous one stays valid for 24 hours."""
+    """A key has a new secret. The previous secret stays valid for 24 hours."""
 
     key_id: Uuid
     kind: KeyKindName

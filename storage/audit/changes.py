@@ -1,6 +1,5 @@
-"""Notifications of configuration changes: a transaction sends a NOTIFY with its commit, and other
-processes receive it.
-
+"""Notifications of configuration changes. A transaction that changes the configuration sends a NOTIFY
+when it commits. The processes that listen receive the notification.
 PostgreSQL keeps no notification for a process that is not listening.
 """
 
@@ -23,14 +22,15 @@ CHANNEL = "angarium_changes"
 # The SQL call that announces a written row. `{kind}` and `{id}` are SQL expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # between two checks of the connection
-# The time between two checks while a caller of `catch_up` waits. Without a pause, a flood of unknown
-# credentials would keep PostgreSQL busy with checks.
+# The time between two checks while a caller of `catch_up` waits. A request with an unknown credential
+# calls `catch_up`. Without this pause, a flood of such requests would keep PostgreSQL busy with checks.
 HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# Rows in one call of `on_changes`. A call and the commands that change the configuration wait for each
-# other. One row per call would never catch up with a busy writer; more rows would delay the commands.
+# The most rows in one call of `on_changes`. While `on_changes` runs, commands that change the
+# configuration wait, and `on_changes` waits for a running command. With one row per call, this process
+# could not keep up with a busy writer. With more than 100 rows, the commands would wait too long.
 AT_ONCE = 100
 
 
@@ -68,8 +68,8 @@ class Changes:
     """The listener for notifications, which keeps this process's configuration current. Owner: the task
     of `run`.
 
-    The configuration in memory has every change committed before `confirmed_at`, an instant in trio's
-    time. It is None until the first check of the connection.
+    `confirmed_at` is an instant on trio's clock. The configuration in memory has every change that was
+    committed before `confirmed_at`. `confirmed_at` is None until the first check of the connection.
     """
 
     def __init__(
@@ -78,8 +78,9 @@ class Changes:
         on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_changes` reads the changed rows, in order, each row once. `on_lost` reads the whole
-        configuration, at the start and after the loss of the connection or of a notification."""
+        """`on_changes` must read the rows that it gets, in the order of their notifications. `on_lost`
+        must read the whole configuration. `on_lost` is called at the start, and after the connection or a
+        notification was lost."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
@@ -108,8 +109,9 @@ class Changes:
         self.reloaded.set()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. A StoreError counts as a lost connection; raises other errors of the
-        callbacks. `task_status` is started when `confirmed_at` is first set."""
+        """Listen until cancelled. After a StoreError, the connection counts as lost, and `run` listens on
+        a new connection. Raises all other errors of the callbacks. Calls `task_status.started` when
+        `confirmed_at` is first set."""
         started = False
         while True:
             try:
@@ -153,11 +155,12 @@ class Changes:
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = self._asked_at = trio.current_time()
         self._hurried = False
-        # When PostgreSQL answers this statement, this process's queue has every notification that
-        # PostgreSQL sent before the answer.
+        # PostgreSQL sends notifications and answers in order on this connection. After the answer to this
+        # statement, the queue therefore has every notification that PostgreSQL sent before the answer.
         await line.connection.fetch("SELECT 1")
-        # Take only the notifications that are in the queue now. A process that writes without pause would
-        # keep `_take` busy for ever, and `confirmed_at` would grow old.
+        # Take only the notifications that are in the queue now. If `_take` also took later notifications,
+        # a process that writes without pause would keep `_take` busy for ever, and `confirmed_at` would
+        # never advance.
         await self._take(line.receive)
         self.confirmed_at = asked_at
         self._confirmed.set()
@@ -170,7 +173,8 @@ class Changes:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
-        """Call `on_changes` once for each row: the callback reads the row's present state."""
+        """Give each changed row to `on_changes` once, even if several notifications name the row:
+        `on_changes` reads the row's present state."""
         waiting = receive.statistics().current_buffer_used
         heard = [receive.receive_nowait() for _ in range(waiting)]
         first, self._first = self._first, None

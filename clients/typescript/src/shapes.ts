@@ -341,7 +341,7 @@ export interface ClientCredentialsAuthentication {
   clientAuthentication?: "HEADER" | "BODY";
 }
 
-/** A place where the schema restricts little, because the sampled events differ. */
+/** A path at which the schema allows many values, because the sampled events differ there. */
 export interface Conflict {
   path: string;
   message: string;
@@ -1291,8 +1291,8 @@ export interface FileSource {
 }
 
 /**
- * The failed evaluations of a rule's filter since the filter was written. A failed evaluation does
- * not match.
+ * The failed evaluations of a rule's filter since the filter was written. If its evaluation for an
+ * event fails, the rule does not match the event.
  */
 export interface FilterErrors {
   count: number;
@@ -1419,7 +1419,10 @@ export interface Latency {
   p99: number | null;
 }
 
-/** The event loop's steps that delayed other work, of all environments, since the process started. */
+/**
+ * The long steps of the server's event loop since the process started. While a step runs, all other
+ * work of the process waits.
+ */
 export interface LoopHealth {
   /** The limit in milliseconds. The operator's log has each longer step. */
   limitMs: number;
@@ -1559,8 +1562,8 @@ export interface PreviewDestination {
 }
 
 /**
- * A configuration, or a change of a destination's configuration, and an event. Give `event`,
- * `eventId`, or neither for the template's example.
+ * A configuration to preview, and an event. The event is `event`, or the event with the id
+ * `eventId`. If both are left out, the event is the template's example.
  */
 export interface PreviewDraft {
   /** The configuration. Secrets can be masked or left out. */
@@ -2120,7 +2123,10 @@ export interface TemplateDestinationDraft {
   secret?: string | null;
 }
 
-/** An example: an outbound event, a configuration, and the request body for the service. */
+/**
+ * An example: an outbound event, a configuration, and the request body that the template makes of
+ * both.
+ */
 export interface TemplateExample {
   event: Record<string, unknown>;
   config: Record<string, unknown>;

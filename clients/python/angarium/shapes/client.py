@@ -28,8 +28,8 @@ class AuthContext(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """The event loop's steps that delayed other work, of all environments, since the process
-    started.
+    """The long steps of the server's event loop since the process started. While a step runs,
+    all other work of the process waits.
     """
 
     # The limit in milliseconds. The operator's log has each longer step.

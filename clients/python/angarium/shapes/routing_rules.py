@@ -8,8 +8,8 @@ from angarium.shapes.words import DestinationStatus, Environment, Priority
 
 
 class FilterErrors(TypedDict):
-    """The failed evaluations of a rule's filter since the filter was written. A failed
-    evaluation does not match.
+    """The failed evaluations of a rule's filter since the filter was written. If its evaluation
+    for an event fails, the rule does not match the event.
     """
 
     count: int

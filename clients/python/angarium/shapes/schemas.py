@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment, SchemaStatus
 
 
 class Conflict(TypedDict):
-    """A place where the schema restricts little, because the sampled events differ."""
+    """A path at which the schema allows many values, because the sampled events differ there."""
 
     path: str
     message: str

@@ -8,8 +8,8 @@ from angarium.shapes.shared import ErrorDetail
 
 
 class PreviewDraft(TypedDict, total=False):
-    """A configuration, or a change of a destination's configuration, and an event. Give `event`,
-    `eventId`, or neither for the template's example.
+    """A configuration to preview, and an event. The event is `event`, or the event with the id
+    `eventId`. If both are left out, the event is the template's example.
     """
 
     # The configuration. Secrets can be masked or left out.
@@ -35,7 +35,9 @@ class SketchedRequest(TypedDict):
 
 
 class TemplateExample(TypedDict):
-    """An example: an outbound event, a configuration, and the request body for the service."""
+    """An example: an outbound event, a configuration, and the request body that the template
+    makes of both.
+    """
 
     event: JsonObject
     config: JsonObject
