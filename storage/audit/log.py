@@ -51,10 +51,10 @@ def entry_arrays(first: int) -> str:
 def audited(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
     """Return a statement that runs `change`, writes its audit entry and sends a notification.
 
-    `change` modifies one row and returns its `id`, which the whole statement returns as well. If `change`
-    modifies no row, no entry is written and no notification is sent. The entry's `values` are the
-    arguments from `$first` on. `before` has WITH queries that `change` reads. `also` has WITH queries
-    that read the result of `change`, under the name `changed`.
+    `change` modifies one row and returns the row's `id`. The whole statement returns this `id` too. If
+    `change` modifies no row, no entry is written and no notification is sent. The parameters from
+    `$first` on are the entry's `values`. `before` has WITH queries that `change` reads. `also` has WITH
+    queries that read the result of `change` under the name `changed`.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""
@@ -92,8 +92,8 @@ def values(entry: AuditEntry) -> tuple[Any, ...]:
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
-# The columns, each with the name of its filter, the most selective column first. The first filter that a
-# caller gives determines the index.
+# Each pair has a column and the field of `AuditFilter` that filters it. The most selective column comes
+# first: of the filters that a caller gives, the first one in this order determines the index.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,7 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# The few entries of a workspace that name no environment. One stream (see `storage.log.walk`) reads them.
+# A stream (see `storage.log.walk`) of the workspace's own entries: these few entries name no environment.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d

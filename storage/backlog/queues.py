@@ -19,8 +19,9 @@ _CLASSES = list(DeliveryClass)
 
 
 def _of_waiting_rows(classes: int, select: str) -> str:
-    """Return a statement about the rows that `backlog.reading.waiting_rows` reads. `select` can use two
-    WITH queries: `examined` has all these rows, and `waiting` those with one of the statuses $5."""
+    """Return a statement that ends with `select`. `select` can use two WITH queries. `examined` has all
+    rows that `backlog.reading.waiting_rows` reads; `waiting` has the examined rows with a status in $5.
+    """
     return f"""
 WITH examined AS MATERIALIZED ({waiting_rows(_COLUMNS, classes)}),
 waiting AS (SELECT * FROM examined WHERE status = ANY($5::smallint[]))
@@ -50,8 +51,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id, none of them in
-# flight. $1 environment, $2 destinations, $3 deliveries in flight.
+# For each destination: the first PENDING delivery of each class, and the RETRYING delivery of the lowest
+# id. Deliveries in flight are passed over. $1 environment, $2 destinations, $3 the deliveries in flight.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d

@@ -22,12 +22,13 @@ BACKLOG = Profile(
     # `count_waiting` can count a million rows from the disk, which takes seconds.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # If 20,000 destinations get an event each, these reads cost a third of what the events cost.
+    # If 20,000 destinations get one event each, 20,000 queues are read: each read must be cheap.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # Only plans along a queue's index. PostgreSQL would choose a plan that sorts while the table is
-        # small. Once the table has grown, such a plan reads 300,000 rows to return 100.
+        # These settings leave only plans along a queue's index. While the table is small, PostgreSQL
+        # would choose a plan with a sort, and keep the plan. After the table has grown, this plan would
+        # read 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -37,8 +38,8 @@ BACKLOG = Profile(
     },
 )
 
-# One connection for each reader (`engine.actors.readers`). The plans of a connection name every partition
-# and take megabytes.
+# One connection for each reader (`engine.actors.readers`). There are few readers, because each connection
+# takes megabytes of memory in PostgreSQL: its plans name every partition.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
@@ -50,8 +51,8 @@ _WAITING_ROWS = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# The examined rows with a status in $5: at most $6 deliveries and about $7 bytes. If there are fewer than
-# $6, `tail` has the last examined seq and the number of examined rows.
+# Returns the examined rows with a status in $5: at most $6 rows, and about $7 bytes. If fewer than $6
+# examined rows have such a status, `tail` has the last examined seq and the number of examined rows.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({waiting_rows}) x
@@ -97,16 +98,16 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds the first waiting seq, after $4 and up to $7, of each skipped lane
-    in $6."""
+    """Return the statement that finds the lowest waiting seq of each lane in $6, the skipped lanes. It
+    examines only seqs after $4 and up to $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(waiting_rows=waiting_rows("d.seq, d.lane, d.status", classes, bound))
 
 
 def waiting_rows(columns: str, classes: int, bound: str = "") -> str:
-    """Return the query of the next `EXAMINED` rows of a destination's queues, merged by seq. $1
-    environment, $2 destination, $3 classes, $4 the seq to begin after. `columns` and `bound` are SQL
-    about a row `d`."""
+    """Return the query of the next `EXAMINED` rows of a destination's queues, merged by seq. `columns` is
+    the SQL of the result's columns, and `bound` is SQL of a further condition. Both name the delivery's
+    row `d`. $1 environment, $2 destination, $3 classes, $4 the seq to begin after."""
     queues = [
         _WAITING_ROWS.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -151,8 +152,8 @@ SELECT (SELECT min(q.seq) FROM (
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
-# With the ORDER BY, every plan follows the destination's own index. Without it, one destination with most
-# of the rows would mislead the planner.
+# The ORDER BY makes every plan follow the index of a destination's rows. Without it, the planner would
+# choose another plan if one destination has most of the table's rows.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
@@ -183,8 +184,8 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ A
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
 _LOWEST = "00000000-0000-0000-0000-000000000000"
-# The LATERAL looks each snapshot up by its key. A join that was planned while the table was empty would
-# read the whole table.
+# The LATERAL looks each snapshot up by its key. A plain join could be planned while the table is still
+# empty, and this plan would later read the whole table.
 _SNAPSHOTS = """
 SELECT a.place, s.state
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)

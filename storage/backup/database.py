@@ -16,9 +16,9 @@ from storage.backup.manifest import PIECE_BYTES, BackupError, HashedReader
 # The errors of reading an archive that was cut off or changed.
 DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
-# The data files of a server of version 18: tables, the states of transactions, and where recovery begins.
-# A restoration leaves out every other file: configuration and a standby's files can name programs to run,
-# and a tablespace's files name other folders.
+# The data files of PostgreSQL 18: the tables, the states of transactions, and the files that say where
+# recovery begins. A restoration leaves out all other files, because they can be dangerous: configuration
+# files and the files of a standby can name programs to run, and files of tablespaces name other folders.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
     r"PG_VERSION|backup_label"
@@ -36,8 +36,8 @@ _FOLDER = re.compile(rf"[a-z_]{{1,32}}(?:/(?:[a-z_]{{1,32}}|{_NUMBER}))?")
 
 
 def is_data(name: str, *, folder: bool, wal: bool) -> bool:
-    """Return True if a restoration takes this member of an archive. `wal`: the archive has the
-    write-ahead log, and not the database's files."""
+    """Return True if a restoration takes this member of an archive. `wal`: True for the archive of the
+    write-ahead log, False for the archive of the database's files."""
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
@@ -57,7 +57,8 @@ def check_place(folder: Path) -> None:
 
 
 def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
-    """Return the size and SHA-256 of every file of a copied database, as the server stated them."""
+    """Return the size and SHA-256 of every file of a copied database. `manifest` is PostgreSQL's
+    `backup_manifest`, which states them."""
     try:
         listed = msgspec.json.decode(manifest)
         return {each["Path"]: (each["Size"], each["Checksum"]) for each in listed["Files"]}
@@ -68,7 +69,8 @@ def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
 def check_member(
     expected: dict[str, tuple[int, str]], member: tarfile.TarInfo, digest: str
 ) -> None:
-    """Remove a file from the expected files. Raises BackupError if its size or digest differs."""
+    """Remove the file `member` from the expected files. Raises BackupError if the file has another size
+    or digest than expected."""
     if expected.pop(member.name.removeprefix("./"), None) != (member.size, digest):
         raise BackupError(
             f"{member.name} of the database differs from what its server sent: make a new backup"
@@ -78,8 +80,9 @@ def check_member(
 def members(
     reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Yield the members of an archive, files with their content. The caller must read a content before it
-    takes the next member. Both can raise BackupError and the errors of `DAMAGE`."""
+    """Yield the members of an archive. A file comes with its content. The caller must read this content
+    before it takes the next member. The iteration can raise BackupError. Both the iteration and the
+    reading of a content can raise the errors of `DAMAGE`."""
     stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
     # These archives are several gzip streams in a row; tarfile would read only the first.
     if compressed:

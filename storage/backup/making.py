@@ -1,8 +1,8 @@
-"""The making of a backup of an embedded database with its files, while its server runs. Blocks.
+"""The making of a backup of an embedded database with its files, while its server runs. The calls block.
 
-pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before and
-after that. No content is missed: it is stored before a row names it, and kept for days after the last
-such row is deleted.
+pg_basebackup copies the database. The copy has the database's state at the end of the copying. Before
+pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. No content
+is missed: each is stored before a row names it, and kept for days after the last such row is deleted.
 """
 
 import fcntl
@@ -77,9 +77,9 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys`: the master keys, unless the data folder has them. The first key makes the proof of the
-        backup's origin. `master_key`: include the data folder's keys in the backup. `files_elsewhere`:
-        the files are in an object store, so leave them out."""
+        """`keys`: the master keys. If none are given, the keys in the data folder are used. The first key
+        makes the proof of the backup's origin. `master_key`: include the data folder's keys in the
+        backup. `files_elsewhere`: the files are in an object store, so leave them out."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
@@ -236,7 +236,7 @@ class Backup:
         command = [
             *(str(program("pg_basebackup")), "--dbname", url, "--no-password"),
             *("--pgdata", str(self._draft / DATABASE), "--format=tar", "--wal-method=stream"),
-            # A fast checkpoint: a spread checkpoint would take a quarter of an hour.
+            # A fast checkpoint, because a spread checkpoint would take a quarter of an hour.
             *("--checkpoint=fast", "--manifest-checksums=SHA256", "--label=angarium", "--progress"),
             *(("--compress=client-gzip:1",) if self._compress else ()),
         ]
@@ -354,8 +354,8 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write the keys that were present before the copy, and those that are present after it: a
-        rotation can change them meanwhile."""
+        """Write the keys from before the database's copy, and the keys from after it: a rotation of keys
+        can happen during the copy."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

@@ -43,7 +43,8 @@ def require_elsewhere(key_file: Path, folder: Path) -> None:
 
 
 def check_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
-    """Raise BackupError unless one of the master keys `keys` made the backup with this manifest."""
+    """Raise BackupError unless the backup's proof was made from `manifest` with one of the master keys
+    `keys`."""
     try:
         with (folder / PROOF).open("rb") as file:
             match = _LINE.fullmatch(file.read(128))

@@ -1,7 +1,8 @@
-"""The restoration of a backup into an empty data folder: each part is checked as it is read. Blocks.
+"""The restoration of a backup into an empty data folder. Each part is checked as it is read. The calls
+block.
 
-The restoration builds a folder inside the data folder and moves its content into place at the end. While
-that folder exists, no server starts on the data folder.
+The restoration builds everything in a draft folder inside the data folder, and moves the draft's content
+into place at the end. While the draft folder exists, no server starts on the data folder.
 """
 
 import hashlib
@@ -41,8 +42,9 @@ _HELD = """\
 This folder was restored as a copy: a server on it accepts and shows everything, but delivers nothing.
 To let the server deliver, remove this file and start the server again.
 """
-# The content of the key file if the backup has no master key. It is not a key, so that no server starts:
-# without a key file, a server would make a new key, which decrypts none of the secrets.
+# The content of the key file if the backup has no master key and no `key_file` is given. This text is no
+# key, and a server does not start with it. Without any key file, a server would start and make a new key,
+# which decrypts none of the secrets.
 _NO_KEY = """\
 # The backup had no master key: replace this text with the key that made the backup.
 # (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
@@ -69,10 +71,10 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` holds master keys; it is copied into the data folder if the backup has no keys.
-        `keys`: further master keys. One of all these keys must have made the proof of the backup's
-        origin, unless `unauthenticated`. `hold`: a server on the folder delivers nothing until its
-        operator allows it.
+        """`key_file`: a file with master keys. If the backup has no keys, this file is copied into the
+        data folder. `keys`: further master keys. `unauthenticated`: restore the backup without a check
+        of the proof of its origin. Otherwise the proof must be made with a key from `key_file` or `keys`.
+        `hold`: a server on the data folder delivers nothing until its operator allows it.
         """
         self._source = source.absolute()
         self._data = data_dir.absolute()

@@ -27,8 +27,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# COLLATE "C" compares names by their bytes. The upper bound of the names that begin with $2 is $2,
-# followed by Unicode's last character twice.
+# COLLATE "C" compares names by their bytes. A name that begins with $2 is below this bound: $2 and two
+# more characters, both of them Unicode's last character.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -37,7 +37,8 @@ _PAGE = f"""
           SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
     ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
 """  # noqa: S608 - made of constants only
-# Version 1 is written only if there is no row, a later version only if its predecessor is stored.
+# Version 1 is written only if there is no row. A later version is written only if the version before it
+# is stored.
 _REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
@@ -76,9 +77,9 @@ _USED = """
 def own_tally(first: int) -> str:
     """Return the WITH query `own`, which locks a customer's account and raises the account's tally.
 
-    The parameter `$first` is the account. The next one is the tally that the account had when its quota
-    was checked: if the tally has changed since, `own` has no row. Every statement locks the account
-    first, which prevents deadlocks.
+    The parameter `$first` is the account. The next parameter is the account's tally at the time when its
+    quota was checked. If the tally has changed since that time, `own` has no row. Every statement locks
+    the account first, which prevents deadlocks.
     """
     return f"""own AS (
         UPDATE customer_accounts SET tally = tally + 1
@@ -167,7 +168,8 @@ def customer_account(row: Record) -> CustomerAccount:
     )
 
 
-# The update in `_OPEN` makes RETURNING return a row that another session inserted meanwhile.
+# `_OPEN` updates an account that exists already. Without the update, RETURNING would return no row if
+# another session has just inserted the account.
 _KNOWN = "SELECT id::text FROM customer_accounts WHERE environment = $1 AND external_id = $2"
 _OPEN = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)

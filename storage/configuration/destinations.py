@@ -47,15 +47,16 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# An archived destination gets a backlog row. From that row, a server that starts makes an actor, which
-# discards the remaining deliveries.
+# An archived destination gets a row in `destination_backlog`. When a server starts, it makes an actor for
+# each such row. The actor discards the destination's remaining deliveries.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
-# Locks the environment's row: a second session waits and then sees the new count, so the limit is exact.
+# Locks the environment's row. A second session waits for the lock, and then sees the new count. Therefore
+# the limit is exact.
 _ROOM = (
     own_tally(43)  # noqa: S608 - made of constants only
     + """, room AS (
@@ -116,8 +117,8 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# Locks the script's row first: a session that would remove the script waits, and then finds that the
-# destination uses the script.
+# Locks the script's row first. Another session that wants to remove the script waits for the lock, and
+# then finds that the destination uses the script.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,

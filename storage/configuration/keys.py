@@ -176,7 +176,7 @@ def _columns(secret: KeySecret) -> tuple[Any, ...]:
 
 
 def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
-    """Return the keys in the rows of `SELECT_KEYS`, which have a row for each secret."""
+    """Return the keys from the rows of `SELECT_KEYS`: a key has one row for each of its secrets."""
     return [key_record(secrets) for secrets in by_key(rows)]
 
 

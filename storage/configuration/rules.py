@@ -22,9 +22,9 @@ SELECT_RULES = """
            filter, priority, enabled, updated_at_ms
     FROM routing_rules
 """
-# All statements lock rows in one order, which prevents deadlocks: the account, the destination, the
-# environment's tally, the rule. The destination's lock keeps new rules from a destination that is being
-# archived.
+# All statements lock rows in this order, which prevents deadlocks: the account, the destination, the
+# environment's tally, the rule. While a statement adds a rule, its lock on the destination keeps another
+# session from archiving the destination.
 _CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,

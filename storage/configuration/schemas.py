@@ -75,8 +75,8 @@ _DEPRECATE = audited(
     4,
     "schema",
 )
-# Reads at most $5 rows and $6 bytes of documents and examples, though always the first row. `found` is
-# the number of matching rows, counted up to $5 + 1.
+# Reads at most $5 rows and at most $6 bytes of documents and examples, but always the first row, however
+# long it is. `found` is the number of matching rows. The count stops at $5 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,

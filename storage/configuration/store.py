@@ -50,8 +50,8 @@ class ConfigurationTables:
         self.customers = Customers(pool)
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read the whole configuration as of one instant, without the destinations and rules of which the
-        caller knows the present version. Raises SecretBoxError."""
+        """Read the whole configuration as of one instant. A destination or rule is left out if `known`
+        has its present version. Raises SecretBoxError."""
         async with self._pool.transaction("REPEATABLE READ") as reading:
             workspaces = await reading.fetch(SELECT_TENANTS)
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)

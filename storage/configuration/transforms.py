@@ -19,7 +19,8 @@ _SELECT = """
     JOIN destinations d ON d.environment = s.environment AND d.id = s.destination
 """
 # All statements lock rows in this order: the account, the script, its destination, the workspace. A
-# second writer waits for the first and then counts, so versions have no gaps and the limit is exact.
+# second writer waits until the first writer has raised the counts of scripts, and raises them after that.
+# Therefore the version numbers have no gaps, and the limit on scripts is exact.
 _CREATE = audited(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1
@@ -74,8 +75,8 @@ _REMOVE = audited(
         )
     """,
 )
-# Reads at most $4 rows and $5 bytes of sources, though always the first row. `found` is the number of
-# matching rows, counted up to $4 + 1.
+# Reads at most $4 rows and at most $5 bytes of sources, but always the first row, however long its source
+# is. `found` is the number of matching rows. The count stops at $4 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,

@@ -60,7 +60,8 @@ class Workspaces:
         return await self.get(workspace.id) if created else None
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Change the plan of a workspace, unless its stored plan is no longer that of `workspace`."""
+        """Change the plan of a workspace to `plan`. Return False, and change nothing, if the stored plan
+        is no longer `workspace.plan`."""
         arguments = (workspace.id, plan, workspace.plan, *values(audit))
         return bool(await write(self._pool, _SET_PLAN, *arguments))
 
@@ -89,7 +90,8 @@ def tenant_record(row: Record) -> Tenant:
 SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
-# Version 1 is written only if there is no row, a later version only if its predecessor is stored.
+# Version 1 is written only if there is no row. A later version is written only if the version before it
+# is stored.
 _REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)

@@ -1,5 +1,6 @@
-"""The sums of destinations' counters over periods, read from the rolled-up hours and otherwise
-from minutes. Each statement reads both in one snapshot, so no outcome is missed or counted twice."""
+"""The sums of destinations' counters over periods. Hours that are rolled up are read from the hourly
+counters, all other time from the counters by the minute. Each statement reads both kinds of counters in
+one snapshot of the database, so no outcome is missed or counted twice."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -16,7 +17,8 @@ LONG_MINUTES = 7 * 1_440  # a read of this period or a longer one asks for a rol
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# The hours from `low` to below `high` are read as rolled-up hours, the rest by the minute.
+# Splits a period. From hour `low` to below hour `high`, the hourly counters are read. For the time before
+# and after these hours, the counters by the minute are read.
 _SPLIT = """
 WITH split AS MATERIALIZED (
     SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
@@ -49,8 +51,9 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# The parts are not grouped again: a GROUP BY over 720 rolled-up hours of 42 columns would double the
-# time. The sums become integers like the rolled-up counts: an integer has room for the counts of an hour.
+# The three SELECTs of `_BY_HOUR` return different hours, so no GROUP BY follows their UNION: over 720
+# hours with 42 columns each, it would double the time. The sums over minutes become integers, the type of
+# the hourly counters. An integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
@@ -65,7 +68,8 @@ class PostgresAnalytics:
     """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """`long_read` is called with the destination after a read of LONG_MINUTES or more."""
+        """After a read of LONG_MINUTES or more, `long_read` is called with the destination. A read of
+        single minutes does not call it."""
         self._pool = pool
         self._long_read = long_read
 
@@ -85,8 +89,8 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return the number and the counts of a row: its first column is the number, the second the counts of
-    errors or null, and then come the columns `COUNTED`."""
+    """Return the number of a row's period, and the counts of the row. The row's first column is the
+    number. The second column has the counts of errors, or null. Then come the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -143,8 +147,8 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` is called with the busiest destinations of a period of LONG_MINUTES or more that
-        was read."""
+        """If `top` reads a period of LONG_MINUTES or more, it calls `long_read` with the destinations
+        that it returns."""
         self._pool = pool
         self._long_read = long_read
 

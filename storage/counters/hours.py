@@ -1,7 +1,10 @@
-"""The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
+"""The hourly counters, and the deletion of old counters.
 
-A late outcome reopens its hour for the next roll-up. The settle statement and the roll-up lock the
-destination's row in `destination_rolled`, so the second of them waits for the first.
+After a read of a long period, a roll-up sums the destination's counters by the minute into hourly
+counters.
+
+A late outcome reopens its hour for the next roll-up. The settle statement of a late outcome and the
+roll-up both lock the destination's row in `destination_rolled`, so the two never run at the same time.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,8 +58,8 @@ class Rollup:
         self._under_way = 0
 
     def wanted(self, environment: int, destination: str) -> None:
-        """Roll a destination up in the background, unless it was rolled up lately, or `AT_ONCE` roll-ups
-        are already running."""
+        """Start the roll-up of a destination in the background. Do nothing if the destination was rolled
+        up lately, or if `AT_ONCE` roll-ups are already running."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -81,7 +84,7 @@ class Rollup:
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Only late outcomes can still be counted before this hour."""
+        """Return the hour before which only late outcomes can still be counted."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:
@@ -100,7 +103,7 @@ DESTINATIONS = 500  # that one statement examines: 10 us each if there is nothin
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
 
 # $1 the first hour or minute to keep, $2 and $3 the environment and destination to continue after, $4 the
-# destinations to examine, $5 the rows to delete at most. The recursion jumps along the index from one
+# most destinations to examine, $5 the most rows to delete. The recursion jumps along the index from one
 # destination to the next.
 _DELETE = """
 WITH RECURSIVE known AS (
@@ -134,7 +137,8 @@ FROM (SELECT 1) one LEFT JOIN (
 
 @cache
 def delete_statement(table: str, instant: str) -> str:
-    """Return the statement that deletes a part of a table's old rows; `instant` is the column of time."""
+    """Return the statement that deletes a bounded number of a table's old rows. `instant` is the name of
+    the column with a row's hour or minute."""
     return _DELETE.format(table=table, instant=instant)
 
 

@@ -9,8 +9,8 @@ from storage.database.columns import Arguments, Column, rows
 
 ERRORS = len(ErrorCategory)
 BUCKETS = 24
-# The age from which a minute counts as late. An outcome is recorded within seconds, unless the database
-# was away. An hour is rolled up only when it ended at least twice this long ago.
+# A minute that ended longer ago than this is late. Outcomes are recorded within seconds, except after an
+# outage of the database. An hour is rolled up when twice this time has passed since its end.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -56,11 +56,11 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 
 
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
-    """Return the WITH query that adds to counters, and the number of its last parameter.
+    """Return the WITH query that adds minutes to the counters, and the number of its last parameter.
 
-    `late`: the query also reopens the hours of the minutes. `condition` is appended to its WHERE. The
-    latencies and errors are one flat argument: an array for each column would cost 0.1 us more a row and
-    3 us more a statement.
+    `late`: a second WITH query reopens the rolled-up hours, from the hour of the earliest minute on.
+    `condition` is appended to the first query's WHERE. All counts of latencies and errors are sent in one
+    flat array: an array for each column would be slower (see `storage.database.columns`).
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

@@ -21,12 +21,12 @@ from storage.database.profiles import POOL, Profile
 
 log = structlog.get_logger("angarium.storage")
 
-# glibc maps and unmaps asyncio's receive buffers of 256 KiB each time. Buffers of 64 KiB come from the
-# heap, which saves 10 % of the server's CPU at full rate.
+# asyncio's receive buffers have 256 KiB, and glibc maps and unmaps memory for each of them. Buffers of
+# 64 KiB come from the heap, which saves 10 % of Angarium's CPU time at full rate.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
-# asyncpg asks an abstract base class whether each element of an array is itself an array: 0.2 us for each
-# text, a quarter of a large group's cost. A tuple of types, in its place, is quicker. Then only lists and
-# tuples can be sent as arrays.
+# asyncpg checks each element of an array: is the element itself an array? It asks an abstract base class,
+# which takes 0.2 us for a text. This tuple of types replaces the class and is quicker. As a consequence,
+# only lists and tuples can be sent as arrays.
 ARRAYS: tuple[type, ...] = (list, tuple)
 driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
 driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is a dict
@@ -150,10 +150,10 @@ class Bridge:
         return self._loop
 
     async def wait_until_back(self) -> None:
-        """Wait until the database answers, at least 25 ms, so that no caller spins.
+        """Wait until the database answers. The wait takes at least 25 ms, so that no caller spins.
 
-        Not an `Outage`: no caller's statement is repeated, one probe answers all callers, and the log
-        gets the outage of the whole database, with its length."""
+        One probe answers all callers, and no caller's statement is repeated. The length of the outage is
+        logged once for the whole bridge."""
         if self._back is not None:
             await self._back.wait()
             return
@@ -194,8 +194,8 @@ class Bridge:
             pool.cut()
 
     async def aclose(self) -> None:
-        """Close all connections concurrently: if the database is frozen, each close takes its
-        time limit."""
+        """Close all connections concurrently, because closing a connection to a frozen database takes
+        the full time limit."""
         async with trio.open_nursery() as nursery:
             for connection in self._dedicated:
                 nursery.start_soon(connection.aclose)
@@ -208,13 +208,15 @@ async def open_bridge(url: str) -> AsyncIterator[Bridge]:
     """Open a bridge for the length of the block. Nothing is connected yet."""
     failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
-        # The default handler would end the loop if a lost connection leaves a future with an error.
+        # A lost connection can leave a future with an error. trio_asyncio's default exception handler
+        # would then end the loop.
         loop.set_exception_handler(_report)
         bridge = Bridge(loop, url)
         try:
             yield bridge
         except Exception as error:
-            # Raise it below, outside of the loop's nurseries, which would wrap it in exception groups.
+            # Raise the error after the loop's block: the loop's nurseries would wrap it in exception
+            # groups.
             failure = error
         finally:
             with trio.CancelScope(shield=True):

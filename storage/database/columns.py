@@ -1,9 +1,9 @@
-"""Columns of rows that are sent to PostgreSQL as arrays: the SQL that makes rows of them, and the
-arguments.
+"""Many rows as the arguments of one statement: each column is sent as an array, and SQL turns the arrays
+into rows.
 
-The arrays are unnested in a SELECT list: in FROM, PostgreSQL would first write each to a tuple store. An
-array costs about 0.1 us a row, in the driver and PostgreSQL together, and 3 us a statement. Therefore a
-column of nulls is sent as an empty array, and a column of equal values as one value.
+The SQL unnests the arrays in a SELECT list. In FROM, PostgreSQL would first write each array to a tuple
+store. In the driver and PostgreSQL together, an array costs 3 us, and about 0.1 us more for each row.
+Therefore a column of nulls is sent as an empty array, and a column of equal values as one value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class Column(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """The SQL of rows made of columns. `parameters`: the highest parameter number that the SQL uses."""
+    """The SQL that makes rows of columns. `parameters`: the highest parameter number in this SQL."""
 
     names: str
     values: str
@@ -42,15 +42,18 @@ def rows(
 ) -> Rows:
     """Return the SQL of rows with the columns `bound` and `columns`.
 
-    The parameters of `columns` begin after number `before`. The columns `bound` reuse the parameters of
-    another call of `rows` for this statement, those after number `bound_before`.
+    `before`: the parameters of `columns` begin after this number. `bound_before`: the parameters of
+    `bound` begin after this number. Another call of `rows` for the same statement made them, and the
+    columns `bound` use them again.
 
-    `uniform`: a column that is `shared` is sent as one value for all rows. Otherwise such a column has
-    two parameters: an array with a value for each row, or one value for all. The other parameter is empty
-    or null. `ordinal`: add a column `ordinal`, which counts the rows from 1.
+    `uniform`: a `shared` column has one parameter, the value of all rows. If not `uniform`, a `shared`
+    column has two parameters: an array and a single value. If the column's values differ, the array has
+    them and the single value is null. If they are equal, the array is empty. `ordinal`: add a column
+    `ordinal`, which counts the rows from 1.
 
-    In the statement, compare a table's column with a column of these rows, never with a parameter. For a
-    parameter, the planner assumes that one row in 200 matches, and reads all rows of an environment.
+    In the statement, compare a table's column with a column of these rows, never with a parameter. If the
+    statement compares with a parameter, the planner assumes that one row in 200 matches, and reads all
+    rows of an environment.
     """
     value: dict[str, str] = {}
     sets: list[str] = []

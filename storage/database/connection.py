@@ -38,22 +38,24 @@ Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, 
 # A running server answers in milliseconds; a network that drops packets never answers.
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 2.0
-# Filtered lists have many statements, and each takes about 50 KiB in PostgreSQL while prepared.
+# Each combination of a list's filters is a statement of its own. A prepared statement takes about 50 KiB.
 MAX_PREPARED = 200
 OLDEST_SERVER = 150_000  # as `server_version_num`: PostgreSQL 15 is the oldest that we test
-# Sets up the session before any other statement; returns the backend's process id, even behind a pooler.
+# Sets up the session before any other statement. Returns the process id of PostgreSQL's backend: behind a
+# pooler, the driver does not know it.
 _GREETING = """
     SELECT pg_backend_pid() FROM (
         SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
     ) settings
 """
-# Ends the lost connection's backend: a statement that it still runs must end before this session writes.
+# Ends the backend of the lost connection. If that backend still runs a statement, the statement must end
+# before the new session writes.
 _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
 """
-# Lets the server notice a lost client while a statement runs: an abandoned statement ends and releases
-# its locks, even if the driver's cancel request does not arrive.
+# Lets PostgreSQL notice during a statement that the client is gone. It then ends the statement and
+# releases its locks, even if the driver's cancel request does not arrive.
 _NOTICE_LOSS = "SET client_connection_check_interval = 2000"  # milliseconds
 
 
@@ -261,7 +263,7 @@ class Connection:
         if not (asked or self.profile.connects_itself):
             raise StoreAwayError("not connected")
         self._discard()
-        # Shielded: a cancelled attempt would leave its socket open until garbage collection.
+        # Shielded: if the connecting were cancelled, its socket would stay open until garbage collection.
         with trio.CancelScope(shield=True):
             try:
                 raw, backend = await self._loop.run_aio_coroutine(self._open())
@@ -309,7 +311,7 @@ class Connection:
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            # `_prepared` caches the statements: asyncpg's own cache drops them every 5 minutes.
+            # No cache of asyncpg: it drops a statement after 5 minutes. `_prepared` is the cache instead.
             statement_cache_size=0,
             # The other settings follow in the first statement, because a pooler refuses them here.
             server_settings={"application_name": f"angarium {self.profile.purpose}"},
@@ -318,7 +320,7 @@ class Connection:
         names, values = zip(*self.profile.session_settings().items(), strict=True)
         try:
             self._check(raw)
-            # A pooler without a free connection accepts clients and delays their first statement.
+            # A pooler without a free connection accepts a client, and then delays its first statement.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return raw, int(await raw.fetchval(_GREETING, names, values))
         except BaseException:
@@ -344,8 +346,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # Without its cache, asyncpg leaves statements unnamed, and a session has only one unnamed
-        # statement.
+        # Without its cache, asyncpg gives statements no names. A second statement without a name would
+        # replace the first.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
@@ -377,8 +379,8 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # The driver's own time limit would leave its timer in the loop until the limit. The timer
-                # keeps the caller's context alive, such as a request with its body.
+                # With the driver's own time limit, a timer would stay in the loop until the limit, even
+                # after the answer. The timer would keep the caller's request and its body in memory.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
@@ -391,6 +393,6 @@ class Connection:
         self._prepared.clear()
         if raw is not None:
             # Terminate even a closed connection. After a protocol error, the driver closes the connection
-            # without calling its termination listeners, and the crossing would keep its descriptor and
-            # tasks.
+            # without a call of the termination listeners. Without this call, the `Crossing` would keep
+            # its descriptor and its tasks.
             raw.terminate()

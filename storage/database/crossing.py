@@ -1,6 +1,8 @@
-"""The short path of a hot connection: trio itself steps the driver's coroutine and reads its socket.
+"""The short path for the statements of a busy connection. Trio itself, instead of the asyncio loop, runs
+the driver's coroutine and reads the driver's socket.
 
-Through the asyncio loop, a statement takes about fifteen steps of trio's scheduler. Here it takes two.
+A statement takes about fifteen steps of trio's scheduler through the asyncio loop, and two on the short
+path.
 """
 
 import asyncio
@@ -27,14 +29,15 @@ class ReadingLoop(Protocol):
     """The used part of the asyncio loop."""
 
     def run_trio_task(self, task: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Handle:
-        """Start a trio task. It is cancelled when the asyncio loop ends or the handle is cancelled."""
+        """Start a trio task. The task is cancelled when the asyncio loop ends or the handle is
+        cancelled."""
 
 
 class Crossing:
-    """The reader of a connection without TLS, from its start to its end.
+    """Runs the statements of one connection without TLS, and reads the answers from its socket.
 
-    A statement without an answer for `limit_s` fails. One task watches all statements: a deadline for
-    each would cost as much as the driver's own work.
+    A statement without an answer for `limit_s` fails. One task watches this limit as long as the
+    connection lives: a trio deadline for each statement would cost as much as the driver's own work.
     """
 
     def __init__(
@@ -48,8 +51,8 @@ class Crossing:
         self._limit_s = limit_s
         self._due = inf  # when the time limit of the statement under way ends
         self._transport.pause_reading()
-        # A descriptor of our own: the transport can close its own at any time, and another socket can
-        # take the number.
+        # A second descriptor of the same socket. The transport can close its own descriptor at any time,
+        # and the system can then give that descriptor's number to another socket.
         self._socket: socket.socket = self._transport.get_extra_info("socket").dup()
         self._reader = loop.run_trio_task(self._read)
         self._watch = loop.run_trio_task(self._watch_limit)
@@ -64,8 +67,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The driver's callback would cost an iteration of the loop. It only cancels a timer, and
-                # these statements have no timer.
+                # The driver's callback is not needed: it only cancels a timer, and these statements have
+                # no timer. To call it would cost an iteration of the asyncio loop.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -74,14 +77,14 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # An error in this future forms a cycle with its traceback, which would keep the arguments in
-            # memory.
+            # If the future holds an error, the error's traceback refers to `self`, and `self` to the
+            # future. This cycle would keep the statement's arguments in memory.
             self._awaited = None
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # No sleep below is longer than `limit_s`. So the deadline of a statement that begins during a
-        # sleep is after the sleep's end.
+        # No sleep below is longer than `limit_s`. A statement that begins during a sleep is due `limit_s`
+        # later, which is after the end of the sleep. Therefore the watch never notices it too late.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)
