@@ -1,7 +1,9 @@
-"""The translation of the errors of PostgreSQL and its driver: no error of asyncpg leaks.
+"""The translation of errors of PostgreSQL and asyncpg to the engine's errors. Callers never see an error
+of asyncpg.
 
-The class of an error says what caused it: the database, its machine or the network (`StoreAwayError`),
-the rows (`PoisonError`), a race (`ContentionError`), or this program (plain `StoreError`).
+The class of an error says what caused it: the database, its computer or the network (`StoreAwayError`),
+the content of the rows (`PoisonError`), a race between sessions (`ContentionError`), or this program
+(plain `StoreError`).
 """
 
 import re
@@ -40,7 +42,7 @@ class AccessDeniedError(StoreAwayError):
 
 
 class PartitionMissingError(StoreAwayError):
-    """A row's instant has no partition. This is not the row's fault."""
+    """No partition exists for the instant of a row. The row itself is valid."""
 
 
 TRANSACTION_POOLING = (
@@ -64,22 +66,24 @@ _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program l
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # `statement_timeout` cancelled the statement
 _LOCKED = "55P03"  # lock not available
-# The position of a row, in the context of a lock timeout: the statement waited for a lock on this row.
-# The words around it are in the server's language. Without a position, the whole table was locked, for
-# example by a migration: this is contention. So is a lock on a row of the tables `_OURS`, which only our
-# own sessions lock: rows that every group can need.
+# If a row was locked, the context of PostgreSQL's error has the row's position, such as "(0,5)". The text
+# around the position is in the language of the PostgreSQL server. Without a position, the whole table was
+# locked, for example by a migration: this is contention. A locked row of the tables `_OURS` is contention
+# too, because only Angarium's own sessions lock these rows, and only for a short time.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(
     r"\b(?:destination_backlog|destination_snapshots|processes|shard_leases)(?:_pkey)?\b"
 )
-# A prepared statement does not exist, or exists already: a pooler has given one session to several
-# connections.
+# PostgreSQL's errors for a prepared statement that does not exist, or exists already. Their cause is a
+# pooler that has given one session to several connections.
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})  # connection, resources, intervention, system
-# In order: the server is a read-only replica, the transaction was idle too long, the outcome is unknown.
+# 25006: the server is a read-only replica. 25P03: the transaction was idle too long. 40003: the outcome
+# of the statement is unknown.
 _AWAY = frozenset({"25006", "25P03", "40003"})
-# The driver's errors for arguments of a wrong type, size or encoding, raised before it sends anything.
+# The driver's errors for arguments of a wrong type, size or encoding. The driver raises these errors
+# before it sends anything.
 _BAD_VALUES = (ValueError, TypeError, OverflowError)
 
 
@@ -125,8 +129,8 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
 def is_doubtful(cause: Exception) -> bool:
     """Return True if a connection must be discarded after `cause`.
 
-    The server's ordinary errors leave the connection intact. So does a value that the driver cannot
-    encode.
+    The server's ordinary errors leave the connection intact. A value that the driver cannot encode leaves
+    the connection intact too.
     """
     if isinstance(cause, asyncpg.InvalidCachedStatementError):
         return True  # the connection's other prepared statements can be outdated as well

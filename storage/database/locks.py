@@ -1,4 +1,4 @@
-"""Advisory locks of PostgreSQL, for work that one program at a time may do on a database."""
+"""Advisory locks of PostgreSQL, for work that only one program at a time can do on a database."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +11,8 @@ from storage.database.errors import StoreError
 
 
 class Lock(IntEnum):
-    """The locks' numbers, which must never change: other versions take the same locks."""
+    """The numbers of the locks. A number must never change, because other versions of Angarium take the
+    same lock by its number."""
 
     MIGRATIONS = 0x616E_6761_0000_0001
     PARTITIONS = 0x616E_6761_0000_0002
@@ -21,7 +22,8 @@ class Lock(IntEnum):
 
 @asynccontextmanager
 async def locked(connection: Connection, lock: Lock) -> AsyncIterator[None]:
-    """Hold a lock of the session during the block; a lost session releases it.
+    """Hold an advisory lock of the connection's session during the block. If the session is lost,
+    PostgreSQL releases the lock.
 
     Raises ContentionError if the lock is not free within the connection's `lock_timeout`.
     """

@@ -14,7 +14,8 @@ LONGEST_S = 60.0
 
 
 class PlanRefresh:
-    """The timer of one connection's plans. Each pause before a renewal is twice the previous one."""
+    """The timer that discards one connection's query plans. Each pause between two discards is twice as
+    long as the previous pause, up to LONGEST_S."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -23,8 +24,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Discard the plans if that is due. Call this before each statement. After a statement that is
-        new to the connection, the pauses between two discards begin at the shortest again."""
+        """Discard the connection's plans if the present pause has ended. Call this before each statement.
+        A statement that is new to the connection sets the pause back to FIRST_S."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

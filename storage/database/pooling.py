@@ -1,7 +1,8 @@
-"""The detection of a pooler (such as PgBouncer) in front of the database, and of its mode, at the start.
+"""The detection of a pooler (such as PgBouncer) in front of the database, and of the pooler's mode.
+Angarium checks this at its start.
 
-Advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives the server's
-connection to another client after each transaction breaks all of them.
+Advisory locks, LISTEN and prepared statements belong to a PostgreSQL session. They do not work if the
+pooler gives the session to another client after each transaction.
 """
 
 import structlog
@@ -15,17 +16,19 @@ _BACKEND = "SELECT pg_backend_pid()"
 
 
 async def require_sessions(first: Connection, second: Connection) -> bool:
-    """Raise UnsuitableDatabaseError unless each of two connections keeps its own session.
+    """Check that each of the two connections keeps its own session after a transaction. Return True if
+    there is a pooler.
 
-    Returns True if there is a pooler. Raises StoreAwayError if a connection fails.
+    Raises UnsuitableDatabaseError if a connection does not keep its session, and StoreAwayError if a
+    connection fails.
     """
     await first.ensure()
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
     # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
-    # `second` ends earlier. If the pooler lends backends by transaction, one of the two gets the other's
-    # backend for its next transaction.
+    # `second` ends earlier. If the pooler lends a backend only for a transaction, either `first` or
+    # `second` gets a different backend for its next transaction.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

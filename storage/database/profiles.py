@@ -10,19 +10,21 @@ class Profile:
     """The settings of a connection. All times are in seconds."""
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
-    # The server's limit is shorter than the driver's: if the server cancels the statement, the outcome is
-    # known.
+    # PostgreSQL enforces `statement_timeout_s`, and the driver the longer `command_timeout_s`. A
+    # statement that PostgreSQL cancels has written nothing. After the driver's limit, the outcome would
+    # be unknown.
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
-    # True: a statement connects if needed. False: only `ensure()` connects. An epoch that the caller
-    # reads after `ensure()` is never older than the connection.
+    # True: a statement opens a lost connection again. False: only `ensure()` and `listen()` do. Each
+    # reconnection renews the epoch of `Ownership`, so a caller reads the epoch after `ensure()`.
     connects_itself: bool = True
-    # True: a cancelled statement is abandoned together with its connection. This is for long statements
-    # that can be repeated.
+    # True: if the caller is cancelled, the statement is cancelled and the connection is closed. False:
+    # the statement runs to its end. True is for long statements that can be repeated.
     abandons: bool = False
-    # True: prepared statements use `Crossing` (except over TLS). This is for thousands of statements a
-    # second, and for queries that tenants can send at any rate.
+    # True: prepared statements use `Crossing`, which saves processor time (except over TLS). True is for
+    # connections with thousands of statements a second, or with queries that tenants can send at any
+    # rate.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
@@ -31,7 +33,8 @@ class Profile:
         )
         return {
             "statement_timeout": str(milliseconds),
-            # After this time, the server releases the locks of a client that died within a transaction.
+            # A client can die within a transaction. After this time, PostgreSQL ends the client's
+            # session, which releases its locks.
             "idle_in_transaction_session_timeout": "30000",
             "timezone": "UTC",
             "jit": "off",  # compilation takes longer than any of our statements
@@ -41,8 +44,9 @@ class Profile:
         }
 
 
-# How long a statement of intake or recorder waits for a locked row. Our own sessions hold a lock for
-# milliseconds, a stranger's for any time. The statement's other rows must not wait for that.
+# How long a statement of the intake or the recorder waits for a locked row. Angarium's own sessions hold
+# a lock for milliseconds. The session of another program can hold a lock for any time. The statement
+# then fails, so that its other rows can be written without the locked row.
 LOCK_WAIT_MS = 100
 
 
@@ -55,12 +59,14 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
         command_timeout_s=10.0,
         settings={
             "lock_timeout": str(lock_wait_ms),
-            # A plan made for an empty table would later scan the full table: 3 ms an event.
+            # Otherwise, a plan made while a table was empty would scan the whole table when it has grown:
+            # 3 ms an event at 100,000 rows.
             "enable_seqscan": "off",
-            # One plan for all groups: a new plan for each costs more than the statement.
+            # All executions of a statement share one plan, because planning costs more than execution.
             "plan_cache_mode": "force_generic_plan",
-            # Rows must be looked up by the index of their whole key. At the default cost of a comparison,
-            # any index that begins with the environment looks as cheap while a table is small.
+            # The planner must choose the index of the rows' whole key. In a small table, with the
+            # default cost of a comparison, it estimates the same cost for any index that begins with the
+            # environment.
             "cpu_operator_cost": "0.1",
             # No row is looked up twice, so a cache of rows is useless.
             "enable_memoize": "off",
@@ -72,10 +78,12 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
 
 INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
 SETTLE = hot("settle", lock_wait_ms=LOCK_WAIT_MS)
-# Queries of the control plane. They examine a bounded number of rows: 15 s means trouble.
+# Queries of the control plane. They examine a bounded number of rows, so a query of 15 s shows that the
+# database is in trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
-# Pages of the delivery log, on their own connections, so that they delay no command. The settings make
-# them follow an index and read a bounded number of rows, even with outdated statistics.
+# Pages of the delivery log. They have their own connections, so that they delay no command. The settings
+# make each query follow an index and read a bounded number of rows, even if the statistics of the tables
+# are outdated.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,
@@ -90,8 +98,9 @@ LOG = Profile(
     },
 )
 LOG_READERS = 4
-# Searches of the delivery log for rare values. The planner chooses the index by the given values. The
-# settings forbid reading rows in order until enough match, which would read them all.
+# Searches of the delivery log for rare values. Each search gets its own plan, so the planner knows the
+# values when it chooses an index. The settings forbid a scan in the order of the rows, which reads until
+# enough rows match. For a rare value, such a scan would read all rows.
 SEARCH = Profile(
     "search",
     statement_timeout_s=0.1,  # 10 ms find 20 of 10,000,000 rows; a common value takes longer
@@ -106,8 +115,9 @@ SEARCH = Profile(
     },
 )
 SEARCHERS = 2  # so that the searches of all tenants use at most two of the database's processors
-# Migrations and partitions. They can rewrite a table, so their statements have no time limit. While such
-# a statement waits for a lock, others queue behind it: the lock timeout limits that.
+# Migrations and the upkeep of partitions. Their statements can rewrite a table, so each can take up to an
+# hour. While such a statement waits for a lock on a table, the later statements on this table wait behind
+# it. `lock_timeout` limits this wait.
 UPKEEP = Profile(
     "upkeep",
     statement_timeout_s=None,
@@ -115,12 +125,13 @@ UPKEEP = Profile(
     settings={"lock_timeout": "60000"},
     abandons=True,
 )
-# After 5 s without an answer, requests are refused: a statement must fail sooner.
+# The listener checks its connection with statements. If no check succeeds for 5 s, admission refuses
+# requests. A hanging statement must fail sooner, so that the listener can reconnect in time.
 LISTENER = Profile(
     "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
 )
-# A heartbeat must fail before other nodes count this node as dead. It need not survive a crash of the
-# database.
+# The writes of heartbeats. A heartbeat that hangs must fail before other nodes count this node as dead.
+# `synchronous_commit` is off, because a heartbeat need not survive a crash of the database.
 NODE = Profile(
     "node",
     statement_timeout_s=2.0,

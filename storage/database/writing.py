@@ -11,8 +11,9 @@ TRIES = 3  # of a statement that lost a race: a serialisation failure, a deadloc
 
 
 async def write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
-    """Run one statement. A statement that lost a race has written nothing, and runs again. Raises
-    StoreError; a StoreAwayError's `maybe_written` says whether the statement was sent."""
+    """Run one statement. If the statement loses a race with another session, it has written nothing, and
+    this function runs it again: TRIES times at most. Raises StoreError. A StoreAwayError's
+    `maybe_written` says whether the statement was sent."""
     for _ in range(TRIES - 1):
         try:
             return await _write(pool, sql, *arguments)

@@ -28,8 +28,8 @@ _END_MS = (1 << 63) - 1
 # Filters with an index for searches.
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
-# $1 environment, $2 lowest id, $3 and $4 the position to stay below, $5 earliest death, $6 rows to
-# examine.
+# $1 environment, $2 lowest id, $3 and $4 the time of death and the id that all rows stay below, $5
+# earliest time of death, $6 rows to examine.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
     SELECT {{columns}} FROM deliveries d WHERE {_WHERE}
@@ -53,16 +53,18 @@ FROM (
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
-# The search for a rare value (`storage.log.searching`). $6 rows wanted. `coalesce` keeps the planner from
-# the indexes on `trouble`: with them, a search reads 12,000 pages of a month with a million deliveries.
+# The search for a rare value (`storage.log.searching`). $6 rows wanted. `coalesce` prevents the use of an
+# index on `trouble`. With such an index, a search in a month with a million deliveries would read 12,000
+# pages of the disk.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2::uuid
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# `alike` counts the dead letters that are equal in all columns of a signature, so that few signatures are
-# computed. `place` 1 is the latest death. The rows are narrow, so that they are sorted in memory.
+# `place` numbers the examined dead letters; the latest death has 1. `alike` first groups the dead
+# letters that are equal in all columns of a signature, so that the signature is computed once for each
+# such group. The query reads only the columns `_DEATHS`, so that PostgreSQL can sort the rows in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
 _GROUPS = """
@@ -89,8 +91,8 @@ ORDER BY g.count DESC, g.signature"""
 
 @lru_cache(KNOWN)
 def page_statement(one: bool, names: tuple[str, ...]) -> str:
-    """Return the SQL of a page; `one`: of one destination. The last parameter is the number of rows
-    wanted."""
+    """Return the SQL of a page. If `one` is True, all rows of the page have the same destination. The
+    last parameter of the SQL is the number of rows wanted."""
     first = 8 if one else 7
     return _PAGE.format(
         rows=(_OF_ONE if one else _IN_ORDER).format(columns="d.*"),
@@ -122,8 +124,12 @@ class PostgresDeadLetterLog:
     """Implements `engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. For filters of rare values, they search on
-        where a walk in order ends at its bound. Otherwise, or if None, the page ends there."""
+        """`searchers`: connections of the profile SEARCH, or None for pages without searches.
+
+        A page first reads a bounded number of rows in order. If too few of these rows match and the
+        filter can be searched for, a search finds the other rows of the page. Otherwise the page ends
+        early.
+        """
         self._pool = pool
         self._searchers = searchers
 
@@ -186,8 +192,8 @@ class PostgresDeadLetterLog:
 
 
 def _filters_of(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return two things: whether the filter names exactly one destination, and the conditions that no
-    index serves."""
+    """Return True if the filter names exactly one destination. Also return the values of the filter's
+    conditions that no index serves."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -10,8 +10,8 @@ from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
 
-# The cause of a death, with `#` for the numbers in its text, which differ between deaths. `escape`
-# converts any bytes to text.
+# The hash of a death's cause. `#` replaces each number in the text of the error, because numbers differ
+# between deaths of one cause. `escape` converts any bytes to text.
 SIGNATURE = """md5(concat_ws('|', destination, coalesce(error_category::text, '-'),
     coalesce(response_status::text, '-'),
     regexp_replace(encode(substring(coalesce(last_error, ''::bytea) FROM 1 FOR 200), 'escape'),
@@ -29,8 +29,8 @@ _CONDITIONS = {
 
 
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
-    """Return a filter's values by the name of their condition, without the conditions `served` by an
-    index."""
+    """Return the values of a filter, by the names of their conditions in `_CONDITIONS`. The result leaves
+    out the names in `served`: an index serves these conditions."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
     return {
         name: list(value) if isinstance(value, tuple) else value
@@ -40,7 +40,7 @@ def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, An
 
 
 def conditions(names: Collection[str], first: int) -> str:
-    """Return the SQL of the named conditions. Their values are the parameters from number `first` on."""
+    """Return the SQL of the named conditions. The parameters of the SQL begin with number `first`."""
     return "".join(
         " AND " + _CONDITIONS[name].format(value=f"${place}")
         for place, name in enumerate(names, first)
@@ -51,8 +51,8 @@ EXAMINED = 2_000  # rows that one search examines: about 5 ms
 COUNTED = 20_000  # rows that one count examines: about 30 ms
 
 # $1 environment, $2 the id to begin after, $3 lowest id, $4 the id to stay below, $5 rows to examine,
-# $6 rows wanted, then the filter's values. Row comparisons and ORDER BY name the index's columns, so that
-# the planner uses this index.
+# $6 rows wanted, then the filter's values. The row comparisons and ORDER BY have the columns of an index
+# in the index's order, so that the planner uses this index.
 _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""

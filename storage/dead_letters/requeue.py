@@ -1,7 +1,7 @@
 """Writes of the dead-letter queue: requeue and discard, each one statement on the intake's connection.
 
-Both change only deliveries that are FAILED and IN_DLQ, so the second of two equal commands changes
-nothing. Both write their audit entry in the same statement.
+Both commands change only deliveries that are FAILED and IN_DLQ. Therefore a command that is sent twice
+changes nothing the second time. The statement of a command also writes the command's audit entry.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# $3 environment, $4 ids, $5 ... $15 the audit entry. A request's first chunk writes this entry, and later
-# chunks raise a count in it: $16 the count's name or null, $17 the count before this chunk.
+# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of a count in the entry or null, $17
+# the count before this chunk. The first chunk of a request inserts the audit entry. Each later chunk of
+# the request raises the count.
 _BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
 _AUDITED = """,
 audited AS (
@@ -32,9 +33,10 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. The first
-# delivery is requeued whatever its size. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE
-# compares the environment with a column of `sized`, not with $3 (see `storage.database.columns.rows`).
+# Requeues the named deliveries in order, until the contents of their events reach $19 bytes in all. So
+# the first delivery is always requeued, whatever its size. $18 is the seq of the first delivery, $20 ...
+# $22 are rows of `destination_backlog`. The UPDATE compares the environment with a column of `sized`,
+# because the planner misjudges a comparison with the parameter $3 (see `storage.database.columns.rows`).
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
@@ -127,8 +129,8 @@ _DISCARDED = """
 
 
 class PostgresRequeue:
-    """Implements `engine.recording.requeue.RequeueStore` on the intake's connection, so that no two
-    statements overlap."""
+    """Implements `engine.recording.requeue.RequeueStore` on the intake's connection, which runs one
+    statement at a time. So a requeue never overlaps a write of the intake."""
 
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
@@ -207,7 +209,8 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        # These statements insert no row, so the missing partition is an old one that was removed.
+        # The statements insert no row into a partitioned table. So the missing partition was there
+        # before, and has been removed.
         except PartitionMissingError as error:
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
@@ -216,8 +219,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return the result of an earlier run. All other named deliveries count as left over: the caller can
-    try them again."""
+    """Return the result of an earlier run of the same requeue. The named deliveries that the earlier run
+    did not requeue count as left over: the caller can try them again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

@@ -19,13 +19,15 @@ log = structlog.get_logger("angarium.storage")
 NAME = "angarium"  # made if root starts the server and there is no such account
 FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
 # The only environment variables that PostgreSQL's programs get. Other variables can hold the master key
-# and credentials of the file store, and an intruder in the database can read its server's variables.
+# and the credentials of the file store. An intruder in the database can read the variables of
+# PostgreSQL.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of PostgreSQL's processes. `switches`: this process runs as root, and they do not."""
+    """The account of PostgreSQL's processes. `switches`: Angarium runs as root, and must start PostgreSQL
+    under this other account."""
 
     uid: int
     gid: int
@@ -55,8 +57,8 @@ class Account:
         """
         if not self.switches:
             return
-        # Some installers link packages: the folders above the link and above its target must both be
-        # open.
+        # `path` can be a link, because some installers install packages as links. The account must pass
+        # through the folders above the link, and through the folders above the link's target.
         for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:
@@ -71,8 +73,8 @@ class Account:
 
 
 def account_for(data: Path) -> Account:
-    """Return the account for a server on `data`: the process's own, unless that is root. For root, it is
-    the owner of `data`, or an unprivileged account if root owns `data`."""
+    """Return the account for a PostgreSQL server on `data`. Without root, it is the account of this
+    process. With root, it is the owner of `data`, or an unprivileged account if root owns `data`."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switches=False)
     if data.exists() and (owner := data.stat()).st_uid != 0:
@@ -96,7 +98,7 @@ def _made() -> pwd.struct_passwd | None:
         return None
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    # Look even if `useradd` failed: another process can have made the account.
+    # Look for the account even if `useradd` failed: another process can have made the account.
     entry = _found(NAME)
     if entry is None:
         log.warning("embedded.account_not_made", name=NAME, error=done.stderr.strip())

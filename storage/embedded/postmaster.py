@@ -25,7 +25,8 @@ class Postmaster:
 
     @property
     def alive(self) -> bool:
-        """True if the process runs and is the server of `data`: another process can have the pid now."""
+        """True if the process runs and is the server of `data`. The pid is not enough: after the server's
+        end, another process can get the same pid."""
         return "postgres" in _command_of(self.pid) and _works_in(self.pid, self.data)
 
     @property
@@ -42,9 +43,9 @@ class Postmaster:
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
         """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
-        A normal stop (fast mode) ends sessions and writes a checkpoint. A server that still runs after
-        `fast_s` gets SIGQUIT, after which it gives its own processes five seconds to quit. After
-        `immediate_s` it is killed. Nothing is lost, because the server's next start replays the WAL.
+        A normal stop (fast mode) ends sessions and writes a checkpoint. If the server still runs after
+        `fast_s`, it gets SIGQUIT, and gives its own processes five seconds to quit. If the server still
+        runs `immediate_s` later, it is killed. Nothing is lost, because its next start replays the WAL.
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -83,10 +84,11 @@ def read_postmaster(data: Path) -> Postmaster | None:
 
 
 def remove_stale_pid_file(data: Path) -> bool:
-    """Remove a pid file whose process is not a PostgreSQL server. Returns True if there was one.
+    """Remove the pid file of a data folder if its server does not run. Returns True if a file was
+    removed.
 
-    PostgreSQL refuses to start if any process has that pid. A container uses the same few pids at each
-    start.
+    PostgreSQL refuses to start while any process has the pid in the file. This is likely in a container,
+    because a container uses the same few pids at each start.
     """
     postmaster = read_postmaster(data)
     if postmaster is not None and postmaster.alive:
@@ -104,8 +106,8 @@ def reap(pid: int) -> None:
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Return False if the process cannot be the folder's server: its working directory is known, and is
-    another one."""
+    """Return False if the process works in another directory than `folder`. Return True if the directory
+    of the process is `folder` or is unknown."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account

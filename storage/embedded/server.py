@@ -64,7 +64,7 @@ class EmbeddedServer:
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
-        # True if the server was running already: the process that had started it was killed.
+        # True if PostgreSQL was running at the start: an earlier Angarium was killed and left it running.
         self.taken_over = False
         self.given_up = False  # any thread can set it, to end a start in progress and its server
         self._durable = durable
@@ -290,11 +290,11 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                # A Ctrl-C is for Angarium alone, which first records the outcomes of attempts in flight.
+                # A Ctrl-C must not reach PostgreSQL: Angarium still records outcomes, and then stops it.
                 start_new_session=True,
                 **account.arguments(),
             )
-        # Without a return code, subprocess would warn when the object is deleted before the server ends.
+        # Without a return code, subprocess warns if `process` is deleted while PostgreSQL runs.
         process.returncode = 0
         return self._wait_ready(process.pid)
 

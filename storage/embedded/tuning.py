@@ -11,8 +11,9 @@ MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'
 """
-# The configuration of a restored server. It never comes from the backup, which an attacker can have
-# changed. As after initdb, every account that can enter the socket's folder is trusted.
+# The configuration files of a restored server. They never come from the backup, because an attacker can
+# have changed the backup. As after initdb, PostgreSQL trusts every account that can enter the folder of
+# its socket.
 CONFIGURATION = {
     "postgresql.conf": MAIN_FILE,
     "postgresql.auto.conf": "",
@@ -23,12 +24,12 @@ CONFIGURATION = {
 
 
 def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str:
-    """Return angarium.conf for a machine with `memory` bytes, and `servers` processes on the database.
-    `durable=False` is for tests only."""
+    """Return the text of angarium.conf. `memory`: the computer's memory in bytes. `servers`: the number
+    of Angarium processes on the database. `durable=False` is for tests only."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Each Angarium process has three connections of the hot path, a listener, upkeep, and pools of 6, 4,
-    # 4, 2 and 2. The rest is for commands and operators. Tests need more, because several tests share one
-    # PostgreSQL server.
+    # Each Angarium process has three connections of the hot path, one for the listener, one for upkeep,
+    # and pools of 6, 4, 4, 2 and 2 connections. The rest of the 40 is for commands and operators. Tests
+    # need more, because several tests share one PostgreSQL server.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
@@ -77,7 +78,7 @@ log_min_error_statement = panic
 
 
 def memory_of_machine() -> int:
-    """Return the bytes of memory of this machine, or of its container if that is less."""
+    """Return the memory of this computer in bytes, or the limit of its container if that is lower."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:

@@ -20,8 +20,8 @@ BATCH = 500  # rows that are sealed again, and locked, at a time: about 20 ms
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of encrypted values. `place` is the argument `place` of `SecretBox` for each value, with
-    `{}` for the row's id."""
+    """A column of encrypted values. Each value is bound to its place (see `SecretBox.seal`). `place` is
+    the pattern of the places, with `{}` for the id of the row."""
 
     table: str
     column: str
@@ -39,8 +39,9 @@ _TELL = """
     UPDATE processes SET master_keys = $2::bytea[], signed_for_s = $3::double precision
     WHERE id = $1::uuid
 """
-# Selects all rows of the table `processes` if a server runs on this database, otherwise none. Only an
-# open connection shows that a server runs: a row can remain after its process has ended.
+# Selects all rows of the table `processes` if an Angarium server is connected to this database,
+# otherwise none. The rows alone do not show that a server runs, because a row can remain after its
+# process has ended.
 _PROCESSES = """
     SELECT id::text, master_keys, signed_for_s FROM processes
     WHERE EXISTS (
@@ -54,7 +55,7 @@ _HISTORY = """
     FROM master_keys ORDER BY added_at, id
 """
 _ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
-# The INSERT also makes the records of former keys that have none: the keys before the first rotation.
+# Keys older than the first rotation have no row in `master_keys` yet. The INSERT adds these rows.
 _PROMOTE = """
     WITH first AS (
         UPDATE master_keys SET
@@ -84,8 +85,8 @@ _AUDIT = """
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A running server. `keys`: the ids of its keys, the sealing key first; empty until the server has
-    reported them."""
+    """A running server. `keys`: the ids of its keys, the sealing key first. `keys` is empty until the
+    server has reported its keys."""
 
     id: str
     keys: tuple[bytes, ...]
@@ -143,8 +144,8 @@ async def forget(connection: Connection, but: Sequence[bytes]) -> None:
 
 
 async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEntry]) -> bool:
-    """Record that every value is sealed with `first`, and write `entries` to the audit log. Return False
-    and write nothing if that was recorded before."""
+    """Record that every value is sealed with the key `first`, and write `entries` to the audit log. If an
+    earlier call has recorded this, write nothing and return False."""
     async with connection.transaction():
         if not await connection.fetch(_RESEALED, first):
             return False
@@ -169,11 +170,12 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Find the next values after row `after` that another key has sealed, and seal them with the first
-    key. Return the last of their rows, None if there are no more.
+    """Seal the next BATCH values of a column with the first key of `box`. These are values that follow
+    the row `after` and are sealed with another key. Return the last row, None if no such values are
+    left.
 
     A value that changes between the read and the write is not overwritten. The rows keep their versions,
-    so no process reads them again. Raises SecretBoxError if a value cannot be decrypted.
+    so no process reads the rows again. Raises SecretBoxError if a value cannot be decrypted.
     """
     rows = await connection.fetch(
         f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only

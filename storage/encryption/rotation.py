@@ -1,7 +1,8 @@
-"""The rotation of the master key while servers run. After a crash at any step, a second run continues it.
+"""The rotation of the master key while servers run. If the command crashes at any step, a second run of
+the command continues the rotation.
 
-First every server reads the new key. Then every server seals with it. Then the command seals the old
-key's values again. So at every moment every server has a key for every value.
+First every server reads the new key. Then every server begins to seal with the new key. Then the command
+seals the values of the old key again. So at every moment every server can decrypt every value.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +30,8 @@ class RotationError(Exception):
 
 
 class Rotation:
-    """The rotation of one installation's keys, on its own connection. `file` is None if the keys are in
-    a setting. A command calls `hold` before `rotate` or `drop`."""
+    """The rotation of one installation's master keys. `connection` is for the rotation alone. `file` is
+    None if a setting holds the keys. A command calls `hold` before `rotate` or `drop`."""
 
     def __init__(
         self,
@@ -40,8 +41,8 @@ class Rotation:
         signed_for_s: float,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
-        """`signed_for_s`: the longest validity of a signature by a key. `reached` is called with the
-        name of each step, see STEPS."""
+        """`signed_for_s`: the longest time for which a signature stays valid. `reached` is called with
+        the name of each step (see STEPS)."""
         self._connection = connection
         self._box = box
         self._file = file
@@ -51,8 +52,8 @@ class Rotation:
         self.wait_s = WAIT_S
 
     async def hold(self) -> None:
-        """Take the rotation's lock until the connection ends. Raises RotationError if another command
-        has it."""
+        """Take the rotation's lock, and keep it until the connection ends. Raises RotationError if
+        another command has the lock."""
         if not await self._connection.fetch_value(
             "SELECT pg_try_advisory_lock($1)", int(Lock.MASTER_KEY)
         ):
@@ -79,8 +80,8 @@ class Rotation:
         return await self._seal(entries)
 
     async def drop(self, key: bytes) -> None:
-        """Remove a former key from the file; with a setting, only check that it can be removed. Raises
-        RotationError."""
+        """Remove a former key from the file. If a setting holds the keys, only check that the operator
+        can remove the key. Raises RotationError."""
         await self._check_keys()
         name = key.hex()
         if key not in self._box.ids:

@@ -42,14 +42,15 @@ class _Ring:
 
 
 class SecretBox:
-    """The box that encrypts and decrypts values. Its keys are replaced as a whole, so any thread can use
-    it at any time."""
+    """The box that encrypts and decrypts values. Its keys are replaced all at once, so any thread can use
+    the box at any time."""
 
     def __init__(
         self, keys: Sequence[bytes], again: Callable[[], Sequence[bytes]] | None = None
     ) -> None:
-        """`keys` are 32 bytes each: the first encrypts, all decrypt. `again` reads them again from their
-        source, and can raise SecretBoxError; it is None if they cannot change."""
+        """`keys`: keys of 32 bytes each. The first key encrypts; every key decrypts. `again`: a function
+        that returns the present keys from their source and can raise SecretBoxError, or None if the keys
+        cannot change."""
         self._ring = _Ring(keys)
         self._again = again
         self._asked_at = float("-inf")
@@ -60,8 +61,8 @@ class SecretBox:
         return tuple(self._ring.keys)
 
     def reread(self) -> bool:
-        """Read the present keys from their source; return True if they have changed. Blocks for the read
-        of a small file. If it raises SecretBoxError, the old keys stay."""
+        """Read the present keys from their source, and return True if the keys have changed. Blocks while
+        it reads a small file. If it raises SecretBoxError, the box keeps its old keys."""
         if self._again is None:
             return False
         ring = _Ring(self._again())
@@ -70,15 +71,16 @@ class SecretBox:
         return changed
 
     def derived(self, purpose: bytes) -> dict[bytes, bytes]:
-        """Derive a key of 32 bytes for `purpose` from each master key. Return the derived keys by the id
-        of their master key, the present one first. A derived key reveals nothing about any other key."""
+        """Derive a key of 32 bytes for `purpose` from each master key. Return the derived keys by the
+        ids of the master keys, the present master key first. A derived key reveals nothing about other
+        keys."""
         return {
             identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
             for identifier, key in self._ring.keys.items()
         }
 
     def seal(self, plain: bytes, place: str) -> bytes:
-        """Encrypt a value. `place` names its table and row: `open` needs the same place."""
+        """Encrypt a value. `place` names the value's table and row. `open` needs the same `place`."""
         ring = self._ring
         nonce = secrets.token_bytes(_NONCE_BYTES)
         head = FORMAT + ring.first + nonce
@@ -104,8 +106,8 @@ class SecretBox:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
     def _looked_for(self, key: bytes) -> AESGCM | None:
-        """Read the source of keys again: another program can have added an unknown key, and have sealed
-        the value with it."""
+        """Read the source of the keys again, for a key that this box does not have. Another program can
+        have added the key to the source, and then have sealed a value with the key."""
         now = time.monotonic()
         if self._again is None or now - self._asked_at < ASK_AGAIN_S:
             return None

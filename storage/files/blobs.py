@@ -1,7 +1,8 @@
-"""The contents of files by key, in a folder or an S3-compatible store. Threads do the I/O, one piece at a
-time.
+"""The contents of files by key, in a folder or an S3-compatible store. Threads read and write the
+contents.
 
-An error of a library or of the disk becomes `BlobsAwayError`: only the operator can correct it.
+A missing content becomes `BlobMissingError`. Any other error of a library or of the disk becomes
+`BlobsAwayError`, because only the operator can correct its cause.
 """
 
 import mmap
@@ -85,8 +86,8 @@ class ObjectBlobs:
 
     def stop(self) -> None:
         """Stop waiting for answers, because a hanging store must not delay the end of the process.
-        Waiting callers get BlobsAwayError. The marks of the contents that they write or delete remain for
-        the next start.
+        Waiting callers get BlobsAwayError. The contents that these callers write or delete keep their
+        marks, and the next start settles the marks.
         """
         self._stopped = True
         for scope in self._under_way:
@@ -126,9 +127,9 @@ class ObjectBlobs:
             if size == 0:
                 obstore.put(self._store, key, b"", use_multipart=False)
                 return
-            # Upload the file in one request, from mapped pages, which the system can drop and read again.
-            # The parts of a multipart upload would take 5 MiB of memory each, and a crash would leave
-            # them in the store.
+            # Upload the file in one request, from a memory map. The operating system can drop the mapped
+            # pages and read them again. A multipart upload would take 5 MiB of memory for each of its
+            # parts, and a crash would leave the parts in the store.
             view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
             # The map ends with the last reference to it.
             obstore.put(self._store, key, view, use_multipart=False)
@@ -142,8 +143,8 @@ class ObjectBlobs:
 
 
 class FolderBlobs(ObjectBlobs):
-    """Implements `engine.files.ports.BlobStore` on a folder. A write is durable once file and folder are
-    synced."""
+    """Implements `engine.files.ports.BlobStore` on a folder. A write syncs the file and its folder, so
+    that the content survives a crash."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -165,8 +166,8 @@ class FolderBlobs(ObjectBlobs):
         sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
-        """Make a folder and its parents durable. A known folder is checked each time, because people and
-        scripts remove empty folders."""
+        """Make a folder and its parents, durably. Check even a folder that was made before, because
+        people and scripts remove empty folders."""
         if folder in self._made and folder.is_dir():
             return
         if folder != self._folder:

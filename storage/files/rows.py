@@ -1,4 +1,4 @@
-"""The rows of files, and the marks: a mark names a stored content that perhaps no file refers to."""
+"""The rows of files, and the rows of marks. A mark names a stored content which perhaps no file uses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -252,8 +252,8 @@ _POSTPONE = f"""
 
 
 class PostgresUnfetched:
-    """Implements `engine.files.ports.UnfetchedStore` on the pool. The column `due_ms` says when
-    to fetch."""
+    """Implements `engine.files.ports.UnfetchedStore` on the pool. The column `due_ms` says when a file is
+    to be fetched."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
         self._pool = pool

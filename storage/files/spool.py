@@ -1,7 +1,8 @@
-"""The spool: each arriving file is written to a temporary file and hashed meanwhile.
+"""The spool of arriving files. The spool writes each arriving file to a temporary file, and computes the
+hash of the content at the same time.
 
-Each process has a folder in the spool, and a lock on it that ends with the process. A start removes the
-folders of dead processes.
+Each process has its own folder in the spool, and locks the folder until the process ends. When a process
+starts, it removes the folders of dead processes.
 """
 
 import errno
@@ -21,8 +22,9 @@ import trio
 from engine.files.ports import BlobsAwayError, Spooled
 from engine.model.errors import Refusal
 
-# The size of one write. Each write costs a change of threads (50 us), and each upload holds so many bytes
-# in memory.
+# The size of one write to the disk. Smaller writes would cost more changes of threads, 50 us for each
+# write. Larger writes would need more memory, because each upload collects the bytes of a write in
+# memory.
 WRITE_BYTES = 128 * 1024
 THREADS = 8  # more threads do not make a disk faster, and each occupies a core while it hashes
 _LOCK = "lock"
@@ -35,7 +37,7 @@ class DiskSpool:
     """Implements `engine.files.ports.Spool` in a folder of this process."""
 
     def __init__(self, folder: Path, reserve: int) -> None:
-        """`folder` has the folders of all processes; `reserve` bytes of its disk stay free."""
+        """`folder` contains the folders of all processes. `reserve` bytes of its disk stay free."""
         self._all = folder
         self._own = folder / "none"  # until `open`
         self._reserve = reserve
@@ -43,7 +45,7 @@ class DiskSpool:
         self._limit = trio.CapacityLimiter(THREADS)
 
     async def open(self) -> None:
-        """Make this process's folder, and remove those of dead processes."""
+        """Make this process's folder, and remove the folders of dead processes."""
         await self._run(self._open)
 
     async def close(self) -> None:
@@ -84,8 +86,9 @@ class DiskSpool:
 
     def _open(self) -> None:
         self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Processes start one after the other, by the lock of the parent folder. Otherwise the folder of a
-        # process that has not locked its own folder yet would look like that of a dead process.
+        # The lock of the parent folder lets one process at a time make its own folder and lock it.
+        # Without this lock, another process could find the new folder unlocked, and remove it as the
+        # folder of a dead process.
         turn = _locked(self._all / _LOCK)
         try:
             own = self._all / uuid.uuid4().hex

@@ -1,7 +1,7 @@
-"""The store of large groups, which it writes in parts within one transaction.
+"""The store of large groups. It writes a large group with several statements in one transaction.
 
-In one statement, the arguments of a thousand events would occupy the loop for about 8 ms. The transaction
-costs two more round trips.
+A single statement for a thousand events would occupy trio's loop for about 8 ms, while the driver encodes
+the arguments. The transaction costs two round trips more than a single statement.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,8 @@ PART_ROWS = 128  # events and deliveries of a part: about 0.5 ms of the loop
 
 
 class _NotOursError(Exception):
-    """The part was not written: this process has lost the right to write, or the epoch was renewed."""
+    """The part of the group was not written. This process has lost the right to write, or a newer epoch
+    has replaced the epoch of the statement."""
 
 
 class PostgresLargeIntake(PostgresIntake):
@@ -41,9 +42,12 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield a group's parts, each with the number of deliveries before it. A part has some events with
-    all their rows. Only the last part has rows of destinations and customers: other statements can need
-    these rows, which stay locked until the commit."""
+    """Yield the parts of a group, each with the number of deliveries in the parts before it.
+
+    A part has some events with all their rows. The rows of destinations and customers come last, in a
+    part of their own with the number 0. Other statements can need these rows, and each written row stays
+    locked until the commit.
+    """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}
     files: dict[str, list[FileRecord]] = {}
