@@ -1,6 +1,7 @@
-"""Distributions of latencies: an array of numbers during a run, an HdrHistogram in microseconds after it.
+"""Distributions of latencies. During a run, latencies are appended to an array. After the run, the array
+is converted to an HdrHistogram in microseconds.
 
-An append to an array takes 0.03 us, a record in the histogram library 1.6 us.
+To append a latency to an array takes 0.03 us; to record it in an HdrHistogram takes 1.6 us.
 """
 
 import zlib
@@ -15,7 +16,7 @@ from hdrh.histogram import HdrHistogram
 from bench.results import Latency
 
 HIGHEST_US = 3_600_000_000  # an hour: more than any wait of a run
-DIGITS = 3  # an error of a thousandth, less than the difference between two runs
+DIGITS = 3  # for an error of a thousandth; the difference between two runs is larger
 _SUB_BUCKET_BITS = 11  # of 2 * 10^DIGITS values; each smaller value has its own bucket
 _PERCENTILES = {50.0: "P50Ms", 90.0: "P90Ms", 95.0: "P95Ms", 99.0: "P99Ms", 99.9: "P999Ms"}
 

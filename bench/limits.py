@@ -1,8 +1,9 @@
 """The limits of generator and receiver alone, and the detection of runs that reach them.
 
-Each is a single thread, so one core limits it. On a machine with two cores they share the cores with
-the server and its database. Throughput and latency are then those of all programs together; only the
-CPU for an event is the server's alone. A run with a saturated generator or receiver is void.
+The generator and the receiver each have a single thread, so each is limited by one core. On a machine
+with two cores, they share the cores with the server and its database. The throughput and latency of a
+run then depend on all these programs. Only the CPU for an event is the server's alone. A run with a
+saturated generator or receiver is void.
 """
 
 import argparse
@@ -17,12 +18,13 @@ from rich.table import Table
 from bench.programs import Module, serving
 from bench.service import Receiver
 
-# The largest busy share of a thread. At 0.8 a request waits for two others on average (an M/D/1 queue),
-# about 50 us. At 0.9 it waits for five others.
+# A generator or receiver that is busy for a larger share of the time can make the run void, because its
+# queue lengthens the latencies. At a share of 0.8, a request waits on average for the time of two
+# requests (an M/D/1 queue), which is about 50 us. At 0.9, it waits for the time of 4.5 requests.
 BUSY = 0.8
 NEAR = 0.8  # the same bound for throughput, as a share of the limit
 LATE_MS = 1.0  # a later request affects a p99 of a few milliseconds
-OWN_SHARE = 0.5  # the most of a p99 that can be the generator's lateness
+OWN_SHARE = 0.5  # the largest share of a p99 that the generator's delay can have in a valid run
 LEAST_REQUESTS = 1_000  # fewer are a burst
 REQUESTS = 20_000  # a measurement of half a second
 LEAST_MEASURED = 200
@@ -34,15 +36,15 @@ _SHAPE = {  # these fields of a plan determine the CPU of its requests
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """A program's limit. `micros`: its CPU for a request. `measured`: requests a second, which are fewer
-    than `per_second` if other programs used the cores."""
+    """A program's limit. `micros`: the program's CPU for a request. `measured`: requests a second while
+    other programs use the cores, too."""
 
     micros: float
     measured: float
 
     @property
     def per_second(self) -> float:
-        """Requests a second with its own core."""
+        """Requests a second if the program has a core of its own."""
         return 1e6 / self.micros
 
 
@@ -54,8 +56,10 @@ class Limits(Struct, frozen=True, rename="camel"):
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
-    """Measure the generator against a server that does nothing, and the receiver with the requests of
-    `bench.calibration`; reset the receiver."""
+    """Measure the limits, then reset the receiver.
+
+    The generator posts to a server that does nothing. `bench.calibration` posts to the receiver.
+    """
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]
@@ -64,7 +68,7 @@ def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits
 
 
 def generator(plan: Mapping[str, Any]) -> Limit:
-    """Measure the generator in a closed loop."""
+    """Measure the generator with a server that does nothing, in a closed loop."""
     shape = {name: value for name, value in plan.items() if name in _SHAPE}
     batch, sizes = int(shape.get("batch", 1)), shape.get("sizes", 0)
     weights = sum(weight for _, weight in sizes) if isinstance(sizes, list) else 1

@@ -1,8 +1,8 @@
-"""The measurement of a declared scenario: its variants take turns, and the machine's floors
-(`bench.calibration`) are measured before and after each turn.
+"""The measurement of a declared scenario. The scenario's variants, such as `none` and `key`, take turns.
+Before and after each turn, the floors of the machine are measured (`bench.calibration`).
 
-With several variants, names of figures begin with the variant's name (`keyTimesFloor`). A ratio has the
-names of both variants (`keyOverNone`).
+If there are several variants, the name of a figure begins with the name of its variant (`keyTimesFloor`).
+The name of a ratio between two variants has the names of both (`keyOverNone`).
 """
 
 import statistics
@@ -60,7 +60,7 @@ class Run:
             for number in range(declared.rounds)
             for variant in (declared.variants if number % 2 == 0 else declared.variants[::-1])
         ]
-        # the profile is of the last variant in its last round
+        # Only the last turn of the last variant is profiled.
         profiled = max(place for place, (_, variant) in enumerate(turns) if variant is last)
         self._floors.append(floors(self._stage.service(turns[0][1])))
         for place, (_, variant) in enumerate(turns):
@@ -209,7 +209,7 @@ def named(variant: str, figure: str) -> str:
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return the name of a ratio, such as `keyOverNoneP99Ms`. The name of the ratio of `timesFloor` has
-    no figure: `keyOverNone`."""
+    """Return the name of the ratio of a figure between two variants, such as `keyOverNoneP99Ms`. For the
+    figure `timesFloor`, the name is only `keyOverNone`."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

@@ -18,14 +18,14 @@ LIST_FILTERS = (
 @dataclass(frozen=True)
 class Neighbour:
     """A kind of harm. `prepare` runs once. In each round with the harm, `refill` runs before the
-    measurement and `begin` at its start."""
+    measurement, and `begin` runs at the start of the measurement."""
 
     name: str
     about: str
     prepare: Callable[[Yard], None]
     begin: Callable[[Yard], None]
     refill: Callable[[Yard], None] = lambda _yard: None
-    switched: bool = True  # True: its destinations are disabled outside its rounds
+    switched: bool = True  # True: the harmful destinations are disabled in the rounds without harm
     secure: bool = False  # True: the server must serve TLS
 
 
@@ -72,7 +72,8 @@ def _named(yard: Yard) -> None:
 
 
 def _restart(yard: Yard) -> None:
-    """Restart the server: only at its start does it read rows that SQL has created."""
+    """Restart the server. `crowd` has inserted rows with SQL; the server reads such rows only when it
+    starts."""
     yard.service.stop()
     yard.service.start()
     resting(yard.service, lambda: True)
@@ -294,7 +295,8 @@ NEIGHBOURS = {
 
 
 def named(which: str) -> list[Neighbour]:
-    """Return one neighbour, several (comma-separated), or all. Raises ValueError."""
+    """Return the neighbours with these names. `which`: names with commas between them, or `all`. Raises
+    ValueError."""
     names = list(NEIGHBOURS) if which == "all" else which.split(",")
     if strange := [name for name in names if name not in NEIGHBOURS]:
         raise ValueError(

@@ -1,6 +1,5 @@
-"""The cost of sharing the work among workers: servers with one, two and four processes in turns.
-
-Each client has its own connection and workspace.
+"""The cost of sharing a server's work among worker processes. Servers with one, two and four workers are
+measured in turns.
 """
 
 import os
@@ -54,8 +53,8 @@ def bars() -> Bars:
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of work: a plan of the load generator, and the keys of the environments that receive
-    it."""
+    """A kind of work: a plan of the load generator, and the API keys of the environments to which the
+    generator posts."""
 
     name: str
     plan: Figures
@@ -87,11 +86,12 @@ def nodes(
     rate: int,
     seconds: int,
 ) -> Measurement:
-    """Compare a server with one process to servers with two and with four workers: for single events and
-    batches of many workspaces, and for one hot destination. Then measure relayed events at `rate` a
-    second.
+    """Compare a server with one process to servers with two and with four workers. The kinds of work are
+    single events of many workspaces, batches of many workspaces, and events for one hot destination. Then
+    measure the latencies of relayed events, at `rate` relayed events a second.
 
-    `events`, `batches` and `hot` are numbers of events. The first `warm` rounds do not count.
+    `events`, `batches` and `hot` are the numbers of events of each kind. The results of the first `warm`
+    rounds do not count; `rounds` further rounds do.
     """
     with ExitStack() as stack:
         made, servers = stack.enter_context(_servers(service, receiver, workspaces))
@@ -120,7 +120,8 @@ def nodes(
 def _servers(
     service: Service, receiver: Receiver, workspaces: int
 ) -> Iterator[tuple[Crowd, dict[int, Service]]]:
-    """The servers have one, two and four workers, on copies of one folder."""
+    """Start servers with one, two and four workers. The data folders of the second and third server are
+    copies of the first server's folder."""
     service.destination(receiver.url + "/hot", ["hot"], concurrency=64)
     like = service.destination(receiver.url + "/like", ["bench.*"], concurrency=64)
     made = crowd(service, like, receiver.url + "/{}", workspaces, customers=False, workspaces=True)
@@ -224,10 +225,11 @@ def _by_process(service: Service) -> dict[int, float]:
 def _relayed(
     service: Service, receiver: Receiver, made: Crowd, rate: int, seconds: int
 ) -> dict[str, float]:
-    """Return the latencies from request to receiver, of relayed and of other events.
+    """Return the latencies from request to receiver, for relayed events and for the other events.
 
-    A connection belongs to the worker of its first event, which relays every second event to the other
-    worker: each connection posts to two workspaces in turns.
+    A connection belongs to the worker that owns the workspace of the connection's first event. Here, each
+    connection posts to two workspaces in turns, and the two workers own one of these workspaces each. So
+    the connection's worker relays every second event to the other worker.
     """
     near, far = made.keys[0], made.keys[1]
     plan: Figures = {"keys": [near, far], "keys_of_connection": 2, "connections": 16}

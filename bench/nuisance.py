@@ -1,6 +1,6 @@
 """A harmful client in its own process: `python -m bench.nuisance`, with its plan as JSON on stdin.
 
-It continues until its termination, and then prints the number of answers by status.
+It sends requests until SIGTERM, and then prints the number of answers by status.
 """
 
 import http.client
@@ -28,7 +28,8 @@ PAYLOAD = "x" * 950
 ITEMS = 400  # in an event whose evaluation is expensive
 EVENT_BYTES = 256 * 1024  # the maximum of an event
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
-# A second address of this machine: some limits of the server count by client address.
+# A second address of this machine. Some limits of the server apply to each client address, so a harmful
+# client with this address uses up only its own limits.
 OTHER_ADDRESS = "127.0.0.2"
 # Public pages, unknown paths, a wrong method, a wrong key.
 ANONYMOUS = (
@@ -72,7 +73,7 @@ class Caller(threading.Thread):
                 time.sleep(PAUSE_S)
 
     def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """Make a request; return the JSON object of the answer, empty after an error."""
+        """Make a request; return the JSON object of the answer. After an error, the object is empty."""
         headers = {"authorization": f"Bearer {self.plan.key}", "content-type": "application/json"}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self._connection.request(method, path, data, headers)
@@ -119,8 +120,8 @@ def judged(caller: Caller) -> None:
 
 
 def dear(caller: Caller) -> None:
-    """Post events that are as expensive to parse and to route as their size allows, each with its own
-    type."""
+    """Post the most expensive events of the largest size: expensive to parse, and to route because each
+    event has another type."""
     payloads = [
         b"[" + b",".join([each] * ((EVENT_BYTES - 1_000) // (len(each) + 1))) + b"]"
         for each in (
@@ -141,7 +142,8 @@ def dear(caller: Caller) -> None:
 
 
 def browse(caller: Caller) -> None:
-    """Exhaust a customer session's limits: rules with long patterns, previews, and tests that hang."""
+    """Use up all that a customer's session is allowed: create rules with long patterns, preview events,
+    and send tests to a receiver that hangs."""
     plan = caller.plan
     patterns = [
         ".".join("*" if (number >> at % 7) & 1 else "a" for at in range(SEGMENTS))
@@ -180,7 +182,8 @@ def herd(
 ) -> None:
     """Make requests over many connections, from the address `source` if given.
 
-    After an answer, a connection sends its request again; with `once`, a new connection does.
+    After an answer, each connection sends its request again. With `once`, a connection is closed after
+    its answer, and a new connection sends the request again.
     """
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)

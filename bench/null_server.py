@@ -24,7 +24,7 @@ class Peer:
         self._missing = 0  # bytes of the body
 
     def ready(self) -> bool:
-        """Answer the requests that are complete. Return False if the connection has ended."""
+        """Read, and answer the requests that are complete. Return False if the connection has ended."""
         try:
             data = self.sock.recv(READ_BYTES)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The server's cost of observers: clients of the live stream, and scrapes of metrics."""
+"""The CPU that a server spends on metrics, on scrapes of metrics, and on clients of the live stream."""
 
 import json
 import selectors
@@ -22,9 +22,10 @@ from bench.service import Figures, Receiver, Service
 LISTENED_OVER_NONE = 1.05  # CPU with sixteen listeners at 5,000 deliveries/s
 METERED_OVER_PLAIN = 1.01
 SCRAPE_MS = 50.0  # of 20,000 destinations
-STEP_S = 0.005  # the longest allowed step of the loop during a scrape
+STEP_S = 0.005  # the longest allowed step of the event loop during a scrape
 READ_BYTES = 65536
-PLACE_S = 30.0  # a closed stream counts until the server next writes to it
+# The server limits the number of streams. A closed stream counts until the server next writes to it.
+PLACE_S = 30.0
 
 
 class Listeners:
@@ -98,8 +99,12 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Measure three costs of observers: metrics, compared with `service`, which has none; clients that
-    read the live stream; scrapes with many destinations."""
+    """Measure three costs of observers.
+
+    The first is the cost of metrics: a second server with metrics is compared with `service`, which has
+    no metrics. The second is the cost of clients that read the live stream. The third is the cost of
+    scrapes of a server with many destinations.
+    """
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:
@@ -139,8 +144,12 @@ def onlookers(
 
 
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
-    """A long step of the loop with little CPU comes from another program. The server logs one long step a
-    second at most."""
+    """Scrape the metrics; return the costs, and the long steps of the event loop.
+
+    `longSteps` also counts steps that were long because another program used the core. Such a step has
+    little CPU. `stepCpuMs` is the most CPU of a logged step. The server logs at most one long step a
+    second, so some steps are not in the log.
+    """
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []
     text = ""

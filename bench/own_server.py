@@ -1,6 +1,6 @@
-"""A user's own server under load: the API creates and deletes a destination and a rule.
+"""A user's own server, which `bench drive` puts under load.
 
-This module reads neither the server's process nor its folder or database.
+This module uses only the server's API: it creates a destination and a rule, and deletes them afterwards.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ def loopback(url: str) -> bool:
 
 
 class OwnServer:
-    """A server that has a destination at `hook` for the events of one type, during the `with` block."""
+    """A user's server. During the `with` block, it has a destination at `hook` for events of one type."""
 
     def __init__(
         self,
@@ -48,8 +48,11 @@ class OwnServer:
         self.environment = ""
 
     def __enter__(self) -> Self:
-        """Raises RefusedError if the key has no scope manage, the server refuses, or other destinations
-        would get the events."""
+        """Create the destination and its rule.
+
+        Raises RefusedError if the key does not have the scope `manage`, if the server refuses a request,
+        or if other destinations would get the events, too.
+        """
         context = self._api("GET", "/auth/context")
         if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
             raise RefusedError(
@@ -92,7 +95,8 @@ class OwnServer:
             )
 
     def _take_away(self) -> None:
-        """A failure is only printed, so that the run's figures are not lost."""
+        """Delete the rule and the destination. If a deletion fails, print a message instead of raising:
+        an exception would lose the figures of the run."""
         for kind, identifier in (
             ("routing-rules", self._rule),
             ("destinations", self._destination),

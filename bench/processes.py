@@ -6,8 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-# The ID of the CPU clock of a process is the complement of its ID, shifted by three bits, with these
-# lowest bits: <linux/posix-timers.h>.
+# Linux numbers the CPU clock of process `pid` as `~pid << 3 | 2`, see <linux/posix-timers.h>.
 _CPU_CLOCK = 2
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -18,8 +17,8 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(root: int, but: int | None = None) -> float:
-    """Return the CPU seconds of a process tree, with children that have ended, without the tree of
-    `but`."""
+    """Return the CPU seconds of the process `root` and its descendants, including those that have ended.
+    The process `but` and its descendants do not count."""
     total = 0.0
     children = _children()
     for pid in {*_below(root, children)} - {*(() if but is None else _below(but, children))}:
@@ -30,8 +29,8 @@ def cpu_s(root: int, but: int | None = None) -> float:
 
 
 def _living_cpu_s(pid: int, fields: list[str]) -> float:
-    """Return the CPU seconds of a process from its clock, because `fields` has ticks of 10 ms, in which
-    a server delivers a hundred events."""
+    """Return the CPU seconds of a process. The process's CPU clock is exact. `fields` has only ticks of
+    10 ms, and a server delivers a hundred events in such a tick."""
     with suppress(OSError):
         return time.clock_gettime(~pid << 3 | _CPU_CLOCK)
     return sum(int(field) for field in fields[11:13]) / _TICKS
@@ -55,8 +54,8 @@ def _below(root: int, children: dict[int, list[int]]) -> list[int]:
 
 
 def own_cpu_s(pid: int) -> float:
-    """Return the CPU seconds of one process with one thread: in nanoseconds if the kernel counts them,
-    else in ticks of 10 ms."""
+    """Return the CPU seconds of one process that has one thread. They are exact to a nanosecond if the
+    kernel counts nanoseconds, otherwise to 10 ms."""
     with suppress(OSError):
         if nanoseconds := int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]):
             return nanoseconds / 1e9
@@ -64,7 +63,7 @@ def own_cpu_s(pid: int) -> float:
 
 
 def system_s(pid: int) -> float:
-    """Return the kernel's CPU seconds for one process; 0 if it has ended."""
+    """Return the CPU seconds that one process spent in the kernel; 0 if the process has ended."""
     return sum(int(field) for field in _stat(pid)[12:13]) / _TICKS
 
 

@@ -13,10 +13,10 @@ MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over that with one
 def producer(
     service: Service, receiver: Receiver, *, events: int, singles: int, tasks: int
 ) -> Figures:
-    """Send events through `angarium.Producer`, then single events, in turns from 1 task and from `tasks`
-    tasks.
+    """Measure a client that sends `events` events through `angarium.Producer`. Then measure clients that
+    send `singles` events one by one, from one task and from `tasks` tasks in turns.
 
-    No rule matches, so the figures are those of the client.
+    No rule matches the events, so the server makes no deliveries.
     """
     plan = {"url": service.url, "key": service.key, "singles": singles, "tasks": tasks}
     Module.run("bench.producer_client", plan={**plan, "events": max(1, events // 10)})

@@ -1,5 +1,5 @@
-"""The process that `bench.producer` measures: it reads a plan from stdin, and writes figures to
-stdout."""
+"""The client process of `bench.producer`: it reads a plan from stdin, measures its own CPU, and writes
+figures to stdout."""
 
 import json
 import sys
@@ -30,7 +30,8 @@ def through_producer(client: angarium.Client, events: int) -> dict[str, float]:
 
 
 async def singly(url: str, key: str, events: int, tasks: int) -> float:
-    """Return the mean CPU microseconds of an event that one of `tasks` tasks sends."""
+    """Send `events` single events from `tasks` tasks; return the client's CPU microseconds for an
+    event."""
     async with angarium.AsyncClient(url, key) as client:
         left = events
 

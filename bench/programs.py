@@ -29,9 +29,9 @@ def ports_in_a_row(count: int) -> int:
     """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process. Raises
     RuntimeError if there are none.
 
-    They are below the kernel's range of ephemeral ports, because another connection could take an
-    ephemeral port. The process keeps a UDP socket on each port until it ends, so that other processes
-    choose other ports.
+    The ports are below the kernel's range of ephemeral ports, because the kernel gives ephemeral ports to
+    outgoing connections. This process keeps a UDP socket on each port until it ends. Another process
+    that calls this function cannot open these sockets, so it chooses other ports.
     """
     last = _first_of_kernel() - count
     for _ in range(PORT_TRIES):
@@ -57,7 +57,7 @@ def _claim(port: int) -> socket.socket:
 
 
 def _first_of_kernel() -> int:
-    """Return the kernel's first ephemeral port, or 65536 if too few ports are below it."""
+    """Return the kernel's first ephemeral port. If too few ports are below that port, return 65536."""
     try:
         first = int(KERNELS_PORTS.read_text().split()[0])
     except OSError:  # not Linux: the first of macOS
@@ -73,8 +73,11 @@ def call(
     trust: ssl.SSLContext | None = None,
     timeout_s: float = 30,
 ) -> Any:
-    """Make one JSON request. Raises RuntimeError with an answer that is an error. `trust`: the TLS
-    context of an https URL; None: the system's authorities."""
+    """Make one JSON request; return the JSON of the answer. `trust`: the TLS context for an https URL;
+    None: trust the system's authorities.
+
+    Raises RuntimeError with the text of the answer if its status is an error.
+    """
     headers = {"content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"

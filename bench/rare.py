@@ -1,6 +1,7 @@
 """The time to read the first page of a list, filtered by a value that only twenty rows have.
 
-These rows are distributed over the whole log: a scan from the newest row finds few of them.
+These rows are spread over the whole log, so a scan from the newest row would have to read most of the log
+to fill the page.
 """
 
 import math
@@ -67,7 +68,7 @@ _DEAD = ("errorCategory=BLOCKED_ADDRESS",)
 def rare(
     service: Service, receiver: Receiver, *, deliveries: int, days: int, requests: int
 ) -> Figures:
-    """Fill the log with the rare rows; measure each filter alone and with a time range."""
+    """Fill the log with the rare rows; measure each filter without and with a time range."""
     filled = destinations(service, receiver)
     began = time.monotonic()
     with attached(service.folder) as url:
@@ -105,11 +106,11 @@ def rare(
 
 
 def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: int) -> list[float]:
-    """Return the sorted milliseconds of the pages. Raises `Broken` if a complete page has fewer than
-    `rows`.
+    """Return the milliseconds of the answers, sorted. Raises `Broken` if an answer is complete and has
+    fewer than `rows` rows.
 
-    If the search's time limit cut a page short, `STOPPED_MS` is added to the page's time, because the
-    caller must ask again.
+    An answer is incomplete if the server's search reached its time limit. A client must then ask again.
+    For this reason, `STOPPED_MS` is added to the time of an incomplete answer.
     """
     took = []
     for spent, page in answers:

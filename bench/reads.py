@@ -1,6 +1,7 @@
 """The control plane's reads of large tables: every list, filter and view.
 
-Each read takes turns with `GET /livez`, the cheapest request; the bar is a multiple of its duration.
+Each read takes turns with `GET /livez`, the cheapest request. The allowed duration of a read is a
+multiple of the duration of `GET /livez`.
 """
 
 import http.client

@@ -12,11 +12,11 @@ TIMEOUT_MS = 60_000  # no attempt ends before the kill, so all accepted deliveri
 
 
 def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Measurement:
-    """Kill the server with unsettled deliveries, start it again, and wait for the first and the last
-    delivery.
+    """Kill a server that has unsettled deliveries, start it again, and measure the times to the first and
+    to the last delivery.
 
-    `backlogs`: comma-separated numbers of unsettled deliveries. Times count from the start of the new
-    process: they include its interpreter, migrations and takeover.
+    `backlogs`: comma-separated numbers of unsettled deliveries. The times begin when the new process is
+    started, so they include the start of the interpreter, the migrations and the takeover.
     """
     service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]

@@ -1,5 +1,5 @@
-"""A replay of all past deliveries together with live events: its effect on their latency, and its
-memory."""
+"""A replay of all past deliveries during live events: its effect on the latency of the live events, and
+the memory that it takes."""
 
 import time
 
@@ -13,7 +13,8 @@ FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
 def replay(
     service: Service, receiver: Receiver, *, deliveries: int, rate: int, seconds: int
 ) -> Figures:
-    """Measure live events alone, then during the replay of all deliveries of another destination."""
+    """Measure the latency of live events without a replay. Then measure it during the replay of all past
+    deliveries of another destination."""
     target = service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
     filled = load(service, events=deliveries, connections=8, batch=100, give_up_s=900)
     require(filled["accepted"] == deliveries, f"filler: {filled['answers']}")

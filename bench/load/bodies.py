@@ -1,4 +1,4 @@
-"""The bodies of requests, made from prepared pieces: only numbers and times differ."""
+"""The bodies of requests. They are joined from prepared pieces, because few of their bytes differ."""
 
 import itertools
 import random
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench.load.plan import LANE_SPAN, NUMBER, Plan, own_payload
 
-# The default event of all measurements: 260 bytes.
+# The default payload of all measurements, without its number and time: about 250 bytes with them.
 _CLASSIC = (
     b',"order":{"id":"ord_81723","total":12999,"currency":"EUR"},'
     b'"customer":{"id":"cus_4431","name":"Ada Lovelace"},'
     b'"items":[{"sku":"A-100","qty":2},{"sku":"B-200","qty":1}],'
     b'"note":"leave it with the neighbour please"}'
 )
-# A payload of a given size is a list of items, like an order, and a note that fills the rest.
+# A payload of a given size has a list of items, like an order. A note fills the rest of the size.
 _ITEM = b'{"sku":"A-100","qty":2},'
 _FRAME = b',"items":[%b],"note":"%b"}'
 _FRAME_BYTES = len(_FRAME % (b"", b""))
@@ -46,8 +46,8 @@ class Bodies:
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return the function that chooses an event's type by the event's number. If the plan has no
-        types, it chooses the event's lane."""
+        """Return a function from an event's number to the number of the event's type. If the plan has no
+        types, the function returns the event's lane."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:
@@ -59,8 +59,8 @@ class Bodies:
         return number % self._plan.lanes
 
     def body(self, first: int, count: int, sent_at: float) -> bytes:
-        """Return the body of a request with events `first` to `first + count - 1`. Afterwards `self.lane`
-        is the lane of the last event."""
+        """Return the body of a request with events `first` to `first + count - 1`. If the plan has lanes,
+        `self.lane` is set to the lane of the last event."""
         sent = b"%.6f" % sent_at
         if self._plan.batch == 1:
             return self._event(first, sent)

@@ -1,4 +1,4 @@
-"""The kept connection of the generator, which connects again after a loss."""
+"""The generator's persistent connection. A lost connection connects again at the next post."""
 
 import itertools
 import select

@@ -1,6 +1,7 @@
 """The generator's loop: it posts due events over idle connections until all are answered.
 
-It records its own delay in each post, because that part of a latency is not the server's.
+It records how late it sends each post: this delay is a part of the measured latency, but the server does
+not cause it.
 """
 
 import math
@@ -135,8 +136,8 @@ class Generator:
 
     def _wait(self, seconds: float) -> None:
         if self.plan.open:
-            # epoll waits for whole milliseconds, select for microseconds. So select waits here
-            # until the epoll's descriptor is readable.
+            # epoll's timeout has a resolution of a millisecond, select's of a microsecond. So
+            # this waits with select; epoll's descriptor becomes readable when epoll has events.
             select.select((self.poll,), (), (), seconds)
             seconds = 0.0
         for fd, _ in self.poll.poll(seconds):

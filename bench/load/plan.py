@@ -13,45 +13,48 @@ MOST_SIZE = 1_048_576  # more than a server accepts, so that refusals can be mea
 
 @dataclass
 class Plan:
-    """A plan. Without a rate it is a closed loop: every connection posts again after its answer. With
-    `rate` or `steps` it is an open loop."""
+    """A plan. With `rate` or `steps` it is an open loop: each post has a due time. Without them it is a
+    closed loop: every connection posts again as soon as its last post is answered."""
 
     url: str
     key: str
-    # A file with the authorities of an https server's certificate; empty: the system's.
+    # A file with the authorities to trust if `url` is https. Empty: the system's authorities.
     cacert: str = ""
     events: int = 0
     connections: int = 64
     batch: int = 1
     # Due events a second. Latency and `sentAt` count from the due time.
     rate: float = 0.0
-    # `[[rate, seconds], ...]`, one step after another; they determine `events`. Events that cannot begin
-    # before the end of their step are not posted, and are reported as `unsent`.
+    # `[[rate, seconds], ...]`: steps that follow each other. They determine `events`. An event that is
+    # not posted before its step ends is not posted at all, and is reported as `unsent`.
     steps: list[list[float]] = field(default_factory=list)
-    # Distribute events over this number of types (`bench.0`, `bench.1`, ... or another `stem`) instead of
-    # `event_type`: evenly, or with `zipf`.
+    # If above 0, the number of event types, which replace `event_type`. Their names are `bench.0`,
+    # `bench.1` and so on, or begin with another `stem`. Each type gets the same number of events, unless
+    # `zipf` is given.
     types: int = 0
-    # An exponent: the k-th type, or without types the k-th lane, comes 1/k^zipf times as often as the
-    # first.
+    # The exponent of Zipf's law: the k-th type has 1/k^zipf times the events of the first type. Without
+    # `types`, this applies to the lanes instead.
     zipf: float = 0.0
     stem: str = "bench"
     event_type: str = "bench.event"
-    # The bytes of the payload: a number, or `[[bytes, weight], ...]`; 0: 260 bytes.
+    # The bytes of a payload, or `[[bytes, weight], ...]` for payloads of several sizes. 0: the default
+    # payload of about 250 bytes.
     sizes: int | list[list[float]] = 0
-    # The payloads, used in turns: each is the JSON text of an object. `n` and `sentAt` become its first
-    # fields, and `{{n}}` in the text is replaced by the event's number.
+    # The payloads, used in turns. Each payload is the JSON text of an object. The generator inserts `n`
+    # and `sentAt` as the first fields of the object. It replaces `{{n}}` in the text by the event's
+    # number.
     payloads: list[str] = field(default_factory=list)
     # Event n has the customerExternalId `c<n mod lanes>`.
     lanes: int = 0
-    # API keys: the events of the first `lanes_per_key` customers use the first key, those of the next
-    # the second key, and so on.
+    # API keys. The first `lanes_per_key` lanes use the first key, the next `lanes_per_key` lanes use the
+    # second key, and so on.
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
-    # If above 0, each connection uses this number of keys in turns. Connection k begins with key number
-    # k * `keys_of_connection`. After the last key comes the first.
+    # If above 0, each connection uses this number of successive keys in turns. For connection k, they
+    # begin at index k * `keys_of_connection`. The last key of `keys` is followed by the first key.
     keys_of_connection: int = 0
-    # Connection k has its own lane `c<k>`. Its events have the numbers k * LANE_SPAN, k * LANE_SPAN + 1
-    # and so on.
+    # If true, each connection k has its own lane `c<k>`. The numbers of the lane's events begin at
+    # k * LANE_SPAN + `first`.
     own_lanes: bool = False
     first: int = 0  # the number of the first event
     ids: bool = False  # report the accepted numbers, and the numbers with an unknown result
@@ -112,7 +115,7 @@ class Plan:
         return max(1, round(rate * seconds))
 
     def weighted_sizes(self) -> list[tuple[int, float]]:
-        """Return sizes with their weights; empty for events of the default size."""
+        """Return sizes with their weights. Without `sizes`, the list is empty."""
         if isinstance(self.sizes, list):
             _require(
                 all(len(each) == 2 for each in self.sizes),

@@ -39,7 +39,8 @@ class Part:
         self.cpu_s = -time.process_time()
 
     def close(self, now: float, batch: int) -> None:
-        """End the part. Events that were not sent count with a latency from their due time to `now`."""
+        """End the part. The latency of an event that was not sent is the time from its due time to
+        `now`."""
         self.cpu_s += time.process_time()
         self.wall_s = now - self.start
         if self.rate:
@@ -69,7 +70,7 @@ class Part:
         self.wall_s += other.wall_s
 
     def report(self, *, hdr: bool, span_s: float) -> dict[str, Any]:
-        """Return the results as JSON-ready values; rates are over `span_s`."""
+        """Return the results as JSON-ready values. `span_s`: the duration for `acceptedPerSecond`."""
         found = histogram(self.latencies_s)
         figures: dict[str, Any] = {
             "accepted": self.accepted,

@@ -60,7 +60,7 @@ class Record:
         service.settings |= {"BENCH_ALLOCATIONS": str(self._path)}
 
     def depths(self) -> dict[str, int]:
-        """Return nothing: recording slows the server down so much that its queues have no meaning."""
+        """Return no depths of queues: recording slows the server down, which changes the depths."""
         return {}
 
     def begin(self) -> None:
@@ -96,7 +96,7 @@ class Recorded(Service):
 
 
 def counted(path: Path) -> tuple[Counter[str], int]:
-    """Return a record's blocks by module, and the bytes of all blocks."""
+    """Return the number of a record's blocks by module, and the bytes of all blocks together."""
     by_stack: Counter[int] = Counter()
     modules: dict[int, str] = {}
     size = 0
@@ -128,7 +128,7 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return the index of the part of a path at which its module's dotted name begins."""
+    """Return an index into the parts of a library file's path: there, the module's dotted name begins."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

@@ -1,7 +1,7 @@
 """The CPU of the database's processes by purpose, from /proc and `pg_stat_activity`.
 
-Each hot statement has its own connection (`storage/database/profiles.py`), so the CPU of its backend is
-the CPU of the statement.
+The server has its own connections for each purpose, such as `intake` (`storage/database/profiles.py`).
+PostgreSQL has one process for each connection, so the CPU of a purpose is the CPU of these processes.
 """
 
 import asyncio
@@ -32,17 +32,18 @@ _QUERY = """
 
 @dataclass(frozen=True)
 class Reading:
-    """The processes of a database at an instant: CPU seconds and purpose of each, and the position of the
-    write-ahead log."""
+    """The processes of a database at an instant, with CPU seconds and a purpose for each process, and
+    the position of the write-ahead log."""
 
-    used: dict[int, tuple[float, float]]  # all CPU, and the kernel's part
+    used: dict[int, tuple[float, float]]  # all CPU of a process, and its CPU in the kernel
     roles: dict[int, str]
     wal: int
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The difference of two readings: CPU seconds by role, the kernel's part, and bytes of log."""
+    """The difference of two readings: CPU seconds by role, the CPU seconds of all roles in the kernel,
+    and bytes of write-ahead log."""
 
     by_role: dict[str, float]
     system_s: float
@@ -80,14 +81,17 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return the difference of two readings. A process that started between them counts with all its CPU.
-    A process that ended does not count; the connections of hot statements stay open."""
+    """Return the difference of two readings.
+
+    All CPU of a process that started between the readings counts. The CPU of a process that ended
+    between the readings is unknown, and does not count.
+    """
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():
         was, was_system = before.used.get(pid, (0.0, 0.0))
         role = after.roles.get(pid, before.roles.get(pid, "other"))
-        # Skip this measurement's own backend, and a process that ended during the reading.
+        # Skip the backend of the measuring connection, and a process that ended during the reading.
         if role == "measuring" or whole < was:
             continue
         by_role[role] = by_role.get(role, 0.0) + whole - was

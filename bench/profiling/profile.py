@@ -1,4 +1,4 @@
-"""The profile of a run: a server that samples itself, and the split of its CPU between two instants."""
+"""The profile of a run: a server samples itself, and its CPU between two instants is split by stage."""
 
 import json
 import time
@@ -15,7 +15,8 @@ from bench.service import Service
 
 PROGRAM = "bench.watched"
 _WAIT_S = 10.0  # for a line that comes twice a second, on a busy machine
-# Smaller shares are combined: a thousand samples cannot distinguish them from zero.
+# Stages and modules with a smaller share of the CPU are combined in `other`: a thousand samples cannot
+# distinguish such a share from zero.
 LEAST_SHARE = 0.002
 _TAIL = 4096  # bytes: at least the last line of the server's file
 
@@ -36,8 +37,8 @@ class Profiled:
 
 
 class Profile:
-    """The profile of a service. Create it before the service starts, because it changes the program that
-    the service runs. `begin` and `end` can be repeated."""
+    """The profile of a service. Create it before the service starts, because it makes the service run
+    `bench.watched` instead of its usual program. `begin` and `end` can be repeated."""
 
     def __init__(self, service: Service) -> None:
         if service.program not in ("api.cli", PROGRAM):
@@ -103,7 +104,8 @@ class Profile:
         )
 
     def _line(self, at: float) -> dict[str, Any]:
-        """Return the first line that the server writes at the time `at` or later."""
+        """Wait until the server has written samples at the time `at` or later; return the first such
+        line."""
         give_up = time.monotonic() + _WAIT_S
         while time.monotonic() < give_up:
             for line in lines(self._samples):
@@ -122,7 +124,7 @@ class Observed(Service):
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Return the complete lines of a file that the server can still be writing."""
+    """Return the complete lines of a file. The last line can be incomplete while the server writes."""
     try:
         text = path.read_text()
     except FileNotFoundError:

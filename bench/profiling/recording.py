@@ -1,6 +1,7 @@
-"""The record of a server's allocations, kept while a file next to the record exists.
+"""The record of a server's allocations. A second file, next to the record, switches recording on.
 
-`memray` records each allocation with its Python stack, which costs several times the work itself.
+`memray` records each allocation with its Python stack. This costs several times as much CPU as the
+server's own work.
 """
 
 from pathlib import Path
@@ -11,14 +12,15 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The recorder. It begins when the file `PATH.wanted` appears and ends when that file is removed."""
+    """The recorder of one record at `path`. It begins when the file `<path>.wanted` appears, and ends
+    when that file is removed."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end the record. The event loop calls this repeatedly."""
+        """Begin or end the record if the wish has changed. The event loop calls this repeatedly."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # only a recorded server imports it
@@ -38,7 +40,7 @@ def wish(path: Path) -> Path:
 
 
 def begun(path: Path) -> Path:
-    """Return the file that exists while every allocation is recorded."""
+    """Return the file that exists from the beginning of the recording on."""
     return path.with_name(path.name + ".begun")
 
 

@@ -1,5 +1,4 @@
-"""The measurement of a scenario with a profile: its CPU at its sizes, then its allocations at a small
-size."""
+"""The profile of a scenario: one run with CPU samples, then a smaller run that records allocations."""
 
 import math
 
@@ -8,8 +7,8 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# Enough events that opening the connections costs little in comparison. More would make the record too
-# large: each event has some hundred allocations.
+# The most events of the run that records allocations. Each event makes some hundred allocations, so more
+# events would make the record too large. With far fewer, opening the connections would dominate.
 EVENTS = 2_000
 _NUMBER = "events"  # the size with the number of posted events
 TENTH = 0.1  # the share whose error the note states, at 95 %
@@ -18,7 +17,8 @@ TENTH = 0.1  # the share whose error the note states, at 95 %
 def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
     """Measure once with a profile, and again with a record of allocations.
 
-    If the scenario has several loads or another kind of server, measure without a profile and add a note.
+    A scenario with several loads, or with a kind of server that cannot be profiled, is measured without
+    a profile. Its measurement has a note about this.
     """
     found = scenario.measure(sizes, Observed)
     if found.verdict != "ok":

@@ -1,8 +1,8 @@
-"""The sampler of the process in which it runs, by CPU time: it needs no privilege and no second process.
+"""The sampler of CPU time. It samples its own process, so it needs no privilege and no second process.
 
-The kernel sends a signal after each interval of CPU, and Python runs the handler after the current
-instruction. A system call appears as the last call of the innermost frame, and its time counts for its
-caller.
+The kernel sends a signal whenever the process has used an interval of CPU. Python runs the signal's
+handler after the current instruction. A system call has no frame of its own: it appears as the last call
+of the innermost frame, and its time counts for that frame.
 """
 
 import ast
@@ -20,24 +20,27 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# The CPU between two samples: 333 samples in a second of CPU. A kernel with 250 Hz samples only at its
-# ticks, every 4 ms: 250 samples.
+# The CPU time between two samples, for 333 samples in a second of CPU. A kernel with a timer of 250 Hz
+# sends the signal only at a tick of 4 ms, so it gives 250 samples in a second of CPU.
 INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of other threads' samples
 CALL = (
     "!"  # the prefix of a stack's last element, if that is a call of a function outside of Python
 )
 LONGEST_CALL = 60  # characters of an expression
-# A stack ends at trio's loop: the outer frames are the same in every sample.
+# A stack has no frames outside of trio's loop, because these are the same in every sample.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
-# The offset of the innermost instruction, and the frames, the innermost first.
+# The offset of the current instruction in the innermost frame, and the code of all frames, the innermost
+# first.
 Stack = tuple[int, tuple[CodeType, ...]]
 
 
 class Sampler:
-    """The writer of samples to a file, a line of JSON at each `flush`. Owner of SIGPROF and its timer;
-    created in the main thread."""
+    """The sampler. Each `flush` writes a line of JSON to a file.
+
+    The process must not use SIGPROF and its timer for anything else. Call `start` in the main thread.
+    """
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -94,8 +97,8 @@ class Sampler:
             self.collections[info["generation"]] += 1
 
     def flush(self) -> None:
-        """Write the samples since the last flush. All other numbers count from the start of the
-        process."""
+        """Write the samples since the last flush, and the present values of the other numbers. CPU and
+        collections are totals that only grow."""
         counts, self._counts = self._counts, Counter()
         stacks: Counter[str] = Counter()
         for stack, count in counts.items():

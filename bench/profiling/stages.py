@@ -1,8 +1,7 @@
-"""The stages of CPU: a table that assigns each module to a stage, and the functions that split samples by
-it.
+"""The stages of an event, and the functions that split samples of CPU by stage.
 
-A sample counts for the innermost frame whose module has a stage. The work of a shared module or a library
-counts for its caller's stage.
+A table assigns modules to stages. A sample counts for the stage of the innermost frame whose module is in
+the table. Shared modules and libraries are not in this table: their work counts for their caller's stage.
 """
 
 import re
@@ -43,9 +42,10 @@ ABOUT: Mapping[Stage, str] = {
     "measuring": "the profile itself",
 }
 SYSTEM_CALLS = "system calls"  # followed by the peer
-DATABASE = "PostgreSQL"  # followed by the process's part
+DATABASE = "PostgreSQL"  # followed by the purpose of the database's process
 
-# The longest prefix counts. A test fails if a part of `engine/`, `api/` or `storage/` has no stage.
+# The stages by prefix of a module's name. The longest prefix of the name decides. A test fails if a
+# module of `engine/`, `api/` or `storage/` has no stage.
 STAGES: Mapping[str, Stage] = {
     "api.door": "parse",
     "api.admission": "parse",
@@ -111,8 +111,8 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# The work of these modules counts for the stage of their caller. If no caller has a stage, it counts for
-# the stage given here.
+# The work of these modules counts for the stage of their caller. If no caller has a stage, the work
+# counts for the stage in this table.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",
@@ -156,7 +156,7 @@ _BY_NAME: Mapping[str, frozenset[str]] = {
 
 
 def stage_of(stack: Sequence[str]) -> Stage:
-    """Return the stage of a stack: frames from the outermost one, each `module:function`."""
+    """Return the stage of a stack. The stack has frames `module:function`, the outermost first."""
     if stack[0] == ELSEWHERE:
         return "threads"
     fallback: Stage | None = None
@@ -173,7 +173,7 @@ def stage_of(stack: Sequence[str]) -> Stage:
 
 
 def module_of(stack: Sequence[str]) -> str:
-    """Return Angarium's innermost module in a stack, otherwise the library."""
+    """Return Angarium's innermost module in a stack; if there is none, the innermost library."""
     library = None
     for frame in reversed(stack):
         name = frame.partition(":")[0]
@@ -185,7 +185,7 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """Return the peer, such as `receivers`, if a stack ends with a system call; otherwise None."""
+    """If a stack ends with a system call, return the call's peer, such as `receivers`; otherwise None."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -208,7 +208,8 @@ def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return the part for which a stack counts: `system calls, <peer>`, or a stage."""
+    """Return the name for which a stack counts. A stack that ends with a system call counts for `system
+    calls, <peer>`; any other stack, for its stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
@@ -222,9 +223,11 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 
 
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
-    """Return the longest name in `table` that covers the module: the module itself, a package that
-    contains it, or a name that the module continues after a `_`, as `api.ingestion_routes` continues
-    `api.ingestion`."""
+    """Return the longest name in `table` that covers the module.
+
+    `api.ingestion` covers the module of this name, the modules in a package of this name, and modules
+    such as `api.ingestion_routes`.
+    """
     found = [
         prefix
         for prefix in table

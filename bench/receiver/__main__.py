@@ -1,5 +1,5 @@
-"""The command: serve HTTP until terminated, and HTTPS with `--tls PAPERS`, a file with key and
-certificates."""
+"""The command: serve HTTP until terminated. With `--tls PAPERS`, serve HTTPS, too: PAPERS is a file with
+a key and its certificates."""
 
 import argparse
 import asyncio

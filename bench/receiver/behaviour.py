@@ -11,9 +11,12 @@ LONGEST_S = 60.0  # the longest drawn latency: a heavy tail could exceed a run
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
-    """The delay of an answer. `fixed`: `ms`. `lognormal`: `ms` is the median, `sigma` the deviation of
-    the logarithm. `pareto`: `ms` is the minimum, and `alpha` the weight of the tail: below 2 it has no
-    variance, below 1 no mean."""
+    """The delay of an answer, by `kind`.
+
+    `fixed`: the delay is `ms`. `lognormal`: `ms` is the median, and `sigma` the standard deviation of the
+    delay's logarithm. `pareto`: `ms` is the minimum, and `alpha` the exponent of the tail; a smaller
+    `alpha` gives more long delays.
+    """
 
     kind: str = "none"
     ms: float = 0.0
@@ -39,8 +42,8 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Flap(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases of a flapping receiver, in seconds. From the reset on, it is well, then fails, then
-    hangs, and repeats this."""
+    """The phases of a flapping receiver, in seconds. From the reset on, the receiver is well, then fails,
+    then hangs. After that, the phases begin again."""
 
     well_s: float
     failing_s: float = 0.0
@@ -56,8 +59,9 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a request: `status` after `after_s`; no answer if that is infinite. `hung`: the
-    request counts as arrived when it is answered, not when it is received."""
+    """The answer to a request. The receiver sends `status` after `after_s` seconds; if `after_s` is
+    infinite, it never answers. `hung`: the request counts as arrived when it is answered, not when it is
+    received."""
 
     status: int = 200
     after_s: float = 0.0
@@ -69,13 +73,13 @@ NEVER = Answer(after_s=math.inf)
 
 
 class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The behaviour of all paths. `paths`: the behaviour of paths with a prefix; the longest prefix
-    counts.
+    """The behaviour of a receiver. `paths` has other behaviours by prefix of the path; the longest prefix
+    of a request's path decides.
 
-    `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets it.
-    `dead`: the receiver accepts requests and never answers. Requests that hang in a `flap` are answered
-    when the receiver is well again. `places`: the most requests of one path that are served at once; 0:
-    no limit.
+    `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets
+    `fail_status`. `dead`: the receiver accepts requests and never answers. `flap`: the receiver is well,
+    fails and hangs by turns; it answers the requests of a hanging phase when it is well again. `places`:
+    the most requests of one path that are served at the same time; 0: no limit.
     """
 
     latency: Latency = Latency()
@@ -115,7 +119,8 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
         )
 
     def answer(self, since_s: float, number: int, chance: random.Random) -> Answer:
-        """Decide about the `number`-th request, `since_s` after the reset."""
+        """Return the answer to the `number`-th request, which arrives `since_s` seconds after the
+        reset."""
         if self.dead:
             return NEVER
         if self.flap is not None:

@@ -1,4 +1,5 @@
-"""The connection of a sender, or of the bench itself for reports and resets."""
+"""A connection to the receiver. The measured server delivers over it, or the bench reads reports and
+resets the record."""
 
 import asyncio
 import json

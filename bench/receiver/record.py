@@ -1,4 +1,7 @@
-"""The record of arrivals since the last reset. An arrival takes 28 bytes and an entry of a set."""
+"""The record of arrivals since the last reset.
+
+An arrival takes 28 bytes in arrays. A set for each path has the numbers of the arrived events.
+"""
 
 import math
 import random
@@ -131,10 +134,10 @@ class Record:
         }
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival.
+        """Return counts, the receiver's CPU for a request, and latencies from `sentAt` to arrival.
 
-        `first` and `end` (exclusive) limit the latencies to events with these numbers. `held`: the delays
-        of delayed answers.
+        `first` and `end` (exclusive) limit the latencies to events with these numbers. `held` in the
+        result: how long the receiver delayed its answers, without the answers that it sent at once.
         """
         low = -1 if first is None else first
         high = 2**63 if end is None else end
@@ -166,8 +169,11 @@ class Record:
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count the events that first arrived after a later event of the same path and lane. The lane of
-        event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
+        """Count the events that first arrived after a later event of the same path and lane.
+
+        With `lanes`, the lane of event n is n mod `lanes`. With `span`, it is n // `span`. Without
+        `lanes` and `span`, all events of a path are in one lane.
+        """
         if lanes:
             return disorder(self.log(), lambda number: number % lanes)
         if span:

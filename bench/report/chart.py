@@ -75,7 +75,8 @@ def figure(chart: Chart) -> Markup:
 
 
 def framed(title: str, svg: Markup, below: Markup) -> Markup:
-    """Return a plot as a `figure` element with its title. On a narrow page it can be scrolled."""
+    """Return a plot as a `figure` element with its title. On a narrow page, the reader can scroll the
+    plot."""
     return tag(
         "figure", tag("figcaption", title), below, tag("div", svg, class_="scroll", tabindex="0")
     )
@@ -89,7 +90,7 @@ def colours_of(series: Sequence[Series]) -> dict[str, str]:
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Return names with their colours; a single name is the plot's title."""
+    """Return the names with their colours. A single name needs no legend, and gives an empty text."""
     if len(entries) < 2:
         return Markup("")
     return tag(

@@ -1,4 +1,5 @@
-"""The figures of a run for reports: the median over its measurements, spread, and bars."""
+"""The figures of a run for reports: the median, lowest and highest value of the run's measurements, and
+the bar, which is the figure's limit."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """The figures of a run with steps: a row for each step's value, with the medians of `figures`."""
+    """A table of a run that has steps, such as rates. `name` is the name of the steps, such as `rate`.
+    `values` has a row for each rate, with the medians of `figures`."""
 
     name: str
     figures: list[str]
@@ -37,7 +39,8 @@ class Stepped:
 
 
 def rows(run: Run) -> list[Row]:
-    """Return the figures: those with a bar, then those that `bench compare` compares, then the others."""
+    """Return the figures in three groups: first the figures with a bar, then the figures that `bench
+    compare` compares, then all others."""
     bars = {bar.figure: bar for bar in bars_of(run)}
     others = {} if run.tiny else baseline().beside(run.scenario)
     names = dict.fromkeys(
@@ -68,7 +71,8 @@ def good(run: Run) -> list[Measurement]:
 
 
 def troubles(run: Run) -> list[tuple[str, str]]:
-    """Return the problems of a run: a word (`broken`, `void`, `failed`, `drifted`), and the reason."""
+    """Return the problems of a run: for each problem, a word such as `void` or `drifted`, and the
+    reason."""
     found = [(each.verdict, each.reason) for each in run.measurements if each.verdict != "ok"]
     if run.tiny:
         found.append(
@@ -92,8 +96,8 @@ def sizes_text(run: Run) -> list[str]:
 
 
 def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
-    """Return the steps of all valid measurements, by the name of the step (such as `rate`) and by its
-    value."""
+    """Return the steps of all valid measurements, by name (such as `rate`) and by value (such as
+    1000)."""
     found: dict[str, dict[float, list[Step]]] = {}
     for each in good(run):
         for step in each.steps:
@@ -102,8 +106,8 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """For each name of a step, such as `rate`, yield a table. The table has a row for each value of the
-    step, with the medians of the compared figures."""
+    """Yield a table for each name of steps, such as `rate`. The table has a row for each rate, with the
+    medians of the compared figures."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:
@@ -132,8 +136,11 @@ def floors(run: Run) -> Sequence[tuple[str, list[float]]]:
 
 
 def medians(measurements: Sequence[Measurement], what: str) -> dict[str, float]:
-    """Return the medians of a table of measurements (`split`, `modules`, `allocations`), the largest
-    first. A missing name counts as 0."""
+    """Return the medians over all measurements for each name in a table, the largest median first.
+
+    `what` is the table in each measurement: `split`, `modules` or `allocations`. A name that is missing
+    in a measurement's table counts as 0.
+    """
     tables: list[dict[str, float]] = [
         table for each in measurements if (table := getattr(each, what))
     ]
