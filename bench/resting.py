@@ -1,5 +1,5 @@
-"""Detection of a server that has finished its work. It only reads how much CPU the server uses, because
-requests to the server would use CPU themselves."""
+"""The wait until a server has finished its work. The wait watches the server's CPU, and sends requests
+only once the server rests, because requests use CPU too."""
 
 import time
 from collections.abc import Callable
@@ -17,8 +17,8 @@ SETTLE_S = 60.0  # the longest wait until all outcomes are recorded, including t
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:
-    """Wait until a server rests and has recorded all outcomes; return the CPU of the server and of its
-    database."""
+    """Wait until a server rests and has recorded all outcomes. Return the CPU seconds that the server and
+    its database had used when the rest began. Raises Broken if outcomes stay unrecorded."""
     give_up = time.monotonic() + SETTLE_S
     while True:
         found = _rests(service, give_up)
@@ -44,7 +44,8 @@ def _rests(service: Service, give_up: float) -> tuple[float, float]:
 
 
 def recorded(service: Service, key: str = "", destination: str = "") -> bool:
-    """Return True if no delivery is unsettled: in a key's environment, or at one destination."""
+    """Return True if an environment has no unsettled delivery. `key` is an API key of the environment
+    (default: the service's key). With `destination`, only its deliveries count."""
     narrowed = f"&destinationId={destination}" if destination else ""
     return not any(
         call(

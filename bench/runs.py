@@ -1,6 +1,8 @@
-"""The runs of scenarios: `python -m bench run SCENARIO`, or `run all` for those of bench/curated.toml.
+"""The runs of scenarios: `python -m bench run SCENARIO`, or `run all` for the scenarios of
+bench/curated.toml.
 
-Results are written after each scenario, so a stopped run keeps the finished ones.
+The results are written after each scenario. A stopped run therefore keeps the results of the finished
+scenarios.
 """
 
 import argparse
@@ -33,8 +35,8 @@ RESULTS = Path(__file__).parent / "results"  # not kept in the repository
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario of `run all`: the number of its measurements, the sizes that differ from the scenario's
-    own, and the minutes of all measurements."""
+    """A scenario of `run all`: `repeat` is the number of measurements, `minutes` their total time, and
+    `sizes` has the sizes that differ from the scenario's defaults."""
 
     scenario: str
     minutes: float
@@ -43,7 +45,7 @@ class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def curated() -> list[Chosen]:
-    """Return the scenarios of `run all`. Raises ValueError for an invalid file."""
+    """Return the scenarios of `run all`. Raises ValueError if bench/curated.toml is invalid."""
     raw = tomllib.loads(CURATED.read_text("utf-8"))
     try:
         return msgspec.convert(raw.get("run"), list[Chosen])
@@ -60,9 +62,9 @@ def measured(
     profile: bool = False,
     tiny: bool = False,
 ) -> Run:
-    """Measure a scenario `repeat` times. Bars do not apply to a `tiny` run.
+    """Measure a scenario `repeat` times. A `tiny` run has no bars, which are the limits for figures.
 
-    An exception becomes a measurement with the verdict `failed`, and the other measurements continue.
+    If a measurement raises an exception, its verdict is `failed`, and the next measurement begins.
     """
     measure: Callable[[Sizes], Measurement] = partial(scenario.measure, serve=serve)
     if profile:
@@ -99,7 +101,7 @@ def running(
     profile: bool,
     tiny: bool = False,
 ) -> list[Run]:
-    """Run the chosen scenarios; show and write the results after each."""
+    """Run the chosen scenarios. After each scenario, show its results and write all results so far."""
     document = Document([])
     for scenario, sizes, repeat in chosen:
         run = measured(scenario, sizes, repeat, serve=serve(scenario), profile=profile, tiny=tiny)
@@ -137,8 +139,8 @@ class Files:
 
 
 def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
-    """Return the reasons for exit code 1: broken promises and failed measurements; if `strict`, also void
-    runs, drifted floors and missed bars."""
+    """Return the reasons for exit code 1. Broken promises and failed measurements are reasons. If
+    `strict`, void measurements, drifted floors and missed bars are reasons too."""
     found = []
     bad = {"broken", "failed", *(["void"] if strict else [])}
     for run in runs:
@@ -159,8 +161,8 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
 
 
 def changes(given: Iterable[str]) -> Sizes:
-    """Return the sizes that texts such as `NAME=VALUE` set: integers, fractions or words. Raises
-    ValueError."""
+    """Read sizes from texts of the form `NAME=VALUE`. A value is an integer, a fraction or a word. Raises
+    ValueError for a text of another form."""
     found: Sizes = {}
     for each in given:
         name, equals, value = each.partition("=")

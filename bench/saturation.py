@@ -1,12 +1,15 @@
-"""The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
-it.
+"""The knee, which is the highest rate that the server sustains in an open loop, and the overload above
+the knee.
 
-Under overload the receiver must get as many events in time as at the knee, and every accepted event. The
-server must refuse every other event with 429 or 503. By Little's law, the average wait is the number of
-connections divided by the accepted events a second. No server can answer sooner, so the latency of an
-answer is compared with this wait.
+Under overload the server accepts some events and must refuse all others with 429 or 503. Every accepted
+event must arrive. The number of events a second that arrive in time must stay about the same as at the
+knee.
 
-Beyond the knee p99 reaches hundreds of milliseconds, below it a few.
+The latency of the answers is compared with the average wait by Little's law: the number of connections
+divided by the accepted events a second.
+
+Below the knee, the p99 from due time to arrival is a few milliseconds. Above the knee, it reaches
+hundreds of milliseconds.
 """
 
 from bench.calibration import around, drifted, floors
@@ -19,7 +22,8 @@ from bench.timeline import Timeline
 from bench.work import Done, work
 
 KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle server
-# The least share of a step's events that must arrive before it ends; the others are in flight.
+# The smallest share of a step's events that must arrive before the step ends. The other events can still
+# be in flight then.
 KEPT_UP = 0.95
 TRIES = 2  # a single pause of the machine is not a knee
 HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
@@ -52,7 +56,8 @@ class Climb:
         work(self._service, self._receiver, plan, lambda accepted: accepted)
 
     def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
-        """Post events at a rate; events that are not sent within the step are left out."""
+        """Post events at a rate until the step ends. Events that are not sent by then are never sent; the
+        figure `unsent` counts them."""
         self._receiver.reset()
         plan = {
             "steps": [[rate, self._seconds]],
@@ -94,7 +99,8 @@ class Climb:
         return sum(at <= until for _, _, at in self._receiver.log())
 
     def knee(self, start: float, growth: float, most: float) -> Step:
-        """Return the step of the highest sustained rate, or the first step."""
+        """Return the step of the highest sustained rate. If the server sustains no rate, return the first
+        step."""
         held, failed, rate = 0.0, 0.0, start
         best: Step | None = None
         halvings = 0
@@ -171,8 +177,8 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee, and measure its rate before and after an overload of `times` that rate. Raises
-    `Broken` if an answer is neither an acceptance nor a refusal."""
+    """Find the knee. Then measure the rate of the knee, a rate that is `times` as high, and the rate of
+    the knee again. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]

@@ -28,8 +28,9 @@ class Serve(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measurement. `measured` takes the sizes and a function that starts servers (None: the scenario
-    starts its own). It raises `Broken` if events were lost, invented or out of order."""
+    """A measurement that has a name. The function `measured` takes the sizes and a function that starts
+    servers (None: `measured` starts its own servers). `measured` raises `Broken` if events were lost,
+    invented or out of order."""
 
     name: str
     about: str
@@ -41,8 +42,8 @@ class Scenario:
     minutes: float = 1.0  # of one measurement, with floors and set-up
 
     def with_sizes(self, changes: Mapping[str, Any], *, tiny: bool = False) -> Sizes:
-        """Return the sizes, or the tiny ones, with `changes` applied. Raises ValueError for an unknown
-        size."""
+        """Return the sizes with `changes` applied. With `tiny`, `changes` apply to the tiny sizes. Raises
+        ValueError for an unknown size."""
         known = self.sizes | self.tiny
         if strange := sorted(changes.keys() - known.keys()):
             listed = ", ".join(known) or "none at all"
@@ -71,8 +72,8 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Figures that are not numbers become notes. `serve`: the kind of server that the scenario needs, and
-    always gets.
+    Figures that are not numbers become notes. `serve` makes the server. A `serve` other than the default
+    is used even if the caller offers another server.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

@@ -1,5 +1,5 @@
-"""The generator of docs/bench-results.md from `bench.results`: `python -m bench.schema_page`; a test
-checks it."""
+"""The generator of docs/bench-results.md from `bench.results`: `python -m bench.schema_page`. A test
+fails if the page is out of date."""
 
 import sys
 from typing import Any

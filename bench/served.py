@@ -1,7 +1,8 @@
-"""`angarium` with host names that hang: `python -m bench.served` takes the same arguments.
+"""A variant of `angarium` in which the look-up of some host names hangs. `python -m bench.served` takes
+the arguments of `angarium`.
 
-A look-up of a name below `hangs.test` asks a socket of this process that never answers, with the same
-call and the same timeout as the system's resolver.
+The look-up of a name below `hangs.test` waits for an answer that never comes. It fails after 10 s, like a
+look-up by the system's resolver.
 """
 
 import select

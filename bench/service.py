@@ -1,5 +1,5 @@
-"""The service under test: a real `angarium serve` in its own folder; and the process of the
-receiver."""
+"""The two processes of a measurement: the service under test, which is a real `angarium serve` in its own
+folder, and the receiver."""
 
 import json
 import os
@@ -91,8 +91,8 @@ class Receiver:
         return found
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return the arrivals since the reset and their latencies: of all events, or of `first` to `end`
-        (exclusive)."""
+        """Return the statistics of the arrivals since the reset. With `first` and `end`, the latencies
+        are only those of the events from number `first` up to `end` (exclusive)."""
         query = "&".join(
             f"{name}={value}"
             for name, value in (("first", first), ("end", end))
@@ -107,8 +107,8 @@ class Receiver:
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return the number of events that first arrived after a later event of the same path and lane;
-        see `bench.receiver.record`."""
+        """Return how many events arrived after a later event of the same path and lane. Only the first
+        arrival of an event counts. `bench.receiver.record` explains `lanes` and `span`."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
@@ -121,8 +121,8 @@ class Receiver:
         return self.stats()
 
     def wait_for(self, count: int, still_s: float = 30.0) -> None:
-        """Wait until `count` different deliveries have arrived, or until none has arrived for
-        `still_s`."""
+        """Wait until `count` different deliveries have arrived. Give up after `still_s` without an
+        arrival."""
         last, since = -1, time.monotonic()
         while True:
             counts = self.counts()
@@ -151,8 +151,8 @@ class Service:
         root: Path | None = None,
         program: str = "api.cli",
     ) -> None:
-        """`root`: the source tree of the server (default: this one). `program`: the module that is run as
-        `angarium`."""
+        """`root`: the source tree of the server (default: this source tree). `program`: the module that
+        takes the place of `angarium`."""
         self.root = root or ROOT
         self.program = program
         self.floor_requests = FLOOR_REQUESTS  # for this server
@@ -260,8 +260,7 @@ class Service:
         return [int(pid) for pid in children if int(pid) != self.database_pid()]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds of the server, and of its database, which can be older than the
-        server."""
+        """Return the CPU seconds of the server and of its database, each since its process started."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)
@@ -279,7 +278,8 @@ class Service:
         return call(method, self.url + path, body, self.key)
 
     def make_key(self, *options: str) -> str:
-        """Create a key of scope manage with the command line; return it once the server accepts it."""
+        """Create a key of scope manage with the command line. Return the key once the server accepts
+        it."""
         done = subprocess.run(
             [
                 *self.command("keys", "create", "--scope", "manage", *options),
@@ -295,12 +295,13 @@ class Service:
         return key
 
     def wait_known(self, key: str) -> None:
-        """Wait until the server accepts a key: a new key becomes valid within a second, and the worker of
-        its workspace can start late."""
+        """Wait until the server accepts a new key. This takes up to a second, and longer if the worker of
+        the key's workspace is still starting."""
         self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
 
     def workspace(self, name: str) -> str:
-        """Create a workspace on the largest plan; return a key that works."""
+        """Create a workspace on the largest plan. Return a key of the workspace once the server accepts
+        the key."""
         subprocess.run(
             [
                 *self.command("workspaces", "create", name, "--plan", "scale"),

@@ -34,8 +34,9 @@ OLD_DAYS = 40  # beyond any plan's retention: housekeeping must remove the day's
 DRAIN_S = 300.0  # an open circuit probes within a minute
 VERDICT_S = 600.0  # shorter runs get no verdict: the server is still warming up
 
-# The largest allowed growth in an hour. 8 MB of memory are 5 % of 150 MB; less is noise of the allocator.
-# Descriptors and tasks can grow by one burst of connections. A leak with each event would be millions.
+# The largest allowed growth in an hour. The server uses about 150 MB of memory, and the allocator alone
+# can change this by some MB. One burst of connections can add some descriptors and tasks. A leak of one
+# object for each event would add millions of objects.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
     "databaseRssMb": 60.0,  # shared pages count after their first use, up to shared_buffers
@@ -59,7 +60,8 @@ _SETTLED = "SELECT status, count(*)::int FROM deliveries GROUP BY 1"
 
 
 class Watched(Service):
-    """A server that reports its number of tasks, with frequent housekeeping."""
+    """A server that reports its numbers of tasks and memory blocks, and runs housekeeping every two
+    seconds."""
 
     def __init__(self) -> None:
         super().__init__(program="bench.watched")
@@ -121,7 +123,8 @@ class Sampler(threading.Thread):
 
 
 class Flapping(threading.Thread):
-    """A thread that makes a receiver healthy, failing and hanging in turns, and healthy at the end."""
+    """A thread that switches a receiver again and again from healthy to failing, hanging and healthy. At
+    the end the receiver is healthy."""
 
     def __init__(self, receiver: Receiver, whole_s: float) -> None:
         super().__init__(name="flapping")
@@ -151,8 +154,8 @@ def soak(
     flapping_percent: int,
     seconds: int = 60,
 ) -> Figures:
-    """Post `rate` events/s for `minutes`, of which `flapping_percent` go to flapping receivers.
-    `seconds`: the length of a minute, which tests shorten."""
+    """Post `rate` events/s for `minutes`. `flapping_percent` of the events go to a flapping receiver.
+    `seconds` is the length of a minute; tests use shorter minutes."""
     with Receiver() as unsteady:
         service.destination(receiver.url + "/hook", ["steady"], concurrency=64)
         for lane in ("NONE", "KEY"):
@@ -185,7 +188,8 @@ def soak(
 def _minutes(
     service: Watched, receiver: Receiver, minutes: int, rate: int, percent: int, seconds: int
 ) -> tuple[Figures, dict[str, list[tuple[float, float]]]]:
-    """Return the totals, and the latencies by minute at the receiver that does not flap."""
+    """Post the events of all minutes. Return the totals of all events, and for each minute the latencies
+    of the receiver that does not flap."""
     unsteady_rate = max(2, rate * percent // 100)
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     accepted = refused = rotated = late = 0
@@ -299,7 +303,8 @@ def _old() -> date:
 
 
 def _own_mb(postmaster: int) -> float:
-    """Return the memory of a database's processes in MB; shared memory counts once."""
+    """Return the memory of a database's processes in MB. Memory that the processes share counts only
+    once."""
     total = 0
     for pid in tree(postmaster):
         with suppress(OSError):

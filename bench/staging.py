@@ -16,16 +16,16 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# The deliveries that `fill` adds are from the last hour, so that their partition is also that of the new
-# deliveries.
+# `fill` dates its deliveries within the last hour. Deliveries of the run then go to the same daily
+# partition.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment
 
 
 class Stage:
-    """The servers and the receiver of a declared scenario. Variants with the same `fill` share a
-    server."""
+    """The servers and the receiver of a declared scenario. Variants share a server if they `fill` its
+    database with the same number of deliveries."""
 
     def __init__(self, name: str, declared: Declaration, serve: Serve) -> None:
         self._name = name
@@ -57,7 +57,8 @@ class Stage:
             self._stack.close()
 
     def _bury(self) -> None:
-        """Delete the dead destinations, so that the server can serve another scenario."""
+        """Delete the dead destinations. Otherwise the next scenario on the server would wait for their
+        unsettled deliveries."""
         dead = {group.name for group in self._declared.groups if group.dead}
         for (number, name), ids in self._ids.items():
             for each in ids if name in dead else ():
@@ -81,7 +82,8 @@ class Stage:
                 fill(service.folder, filled, number, FILL_DAYS, log_alone=True)
 
     def _made(self, fill_number: int, group: Group) -> list[str]:
-        """Return the IDs of a group's destinations in `FIRST_ENVIRONMENT`."""
+        """Create the destinations of a group. Return the IDs of the destinations in
+        `FIRST_ENVIRONMENT`."""
         service = self._services[fill_number]
         if group.customers:
             url, kind = self._address(group, 0), self.event_type(group.name)
@@ -119,7 +121,8 @@ class Stage:
         return f"/{self._name}/{group}/"
 
     def _address(self, group: Group, number: int) -> str:
-        """If the number is negative, return a pattern with `{}` in its place."""
+        """Return the URL of the group's destination with this number. If the number is negative, return a
+        pattern of the URLs with `{}` in the place of the number."""
         url = self.receiver.https if group.scheme == "https" else self.receiver.url
         return url + self.path(group.name) + ("{}" if number < 0 else str(number))
 
@@ -167,7 +170,8 @@ class Stage:
         return plan
 
     def recorded(self, variant: Variant) -> bool:
-        """Return True if a variant's deliveries are recorded, except those to dead destinations."""
+        """Return True if the outcomes of all deliveries of a variant are recorded. Deliveries to dead
+        destinations do not count."""
         service, load = self.service(variant), variant.load
         living = [group for group in self._declared.takers(load.to) if not group.dead]
         for group in living:

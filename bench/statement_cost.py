@@ -1,7 +1,9 @@
-"""The cost of the accept and settle statements alone: a process runs groups on its own database.
+"""The cost of the accept and settle statements alone. This process runs the statements on its own
+database.
 
-It reads a JSON line for each measurement and answers with one. It is started by its path, so that engine
-and store come from the tree in PYTHONPATH.
+Each line of JSON on stdin asks for a measurement, and a line of JSON on stdout is the result.
+`bench.statements` starts this file by its path, so that Python imports `engine` and `storage` from the
+source tree in PYTHONPATH.
 """
 
 import json
@@ -37,12 +39,13 @@ PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
 ENVIRONMENTS = 20  # an environment has at most 1,000 rules
-# A destination's outcomes in a minute: the first creates a row of counters, the second updates it.
+# The number of outcomes that each destination gets in a minute. The first outcome creates a row of
+# counters for the minute, and the second outcome updates the row.
 OUTCOMES_A_MINUTE = 2
 
 
 class Spent:
-    """The CPU seconds of one kind of statement, in this process and in its backend."""
+    """The CPU seconds of one kind of statement, in this process and in the PostgreSQL backend."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -57,8 +60,8 @@ class Spent:
         return answer
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
-        """Return a group of successful outcomes, which end in `minute` minutes. The CPU to make it is
-        measured too, because other source trees do a part of this work in the statement."""
+        """Return a group of successful outcomes with a time `minute` minutes from now. The CPU for making
+        the group counts too, because in other source trees the statement does a part of this work."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])
@@ -71,14 +74,15 @@ class Spent:
         return {"client": self.client / rows * 1e6, "database": database / rows * 1e6}
 
     def _backend_s(self) -> float:
-        """This file of /proc has nanoseconds; other files have ticks of 10 ms."""
+        """Return the backend's CPU seconds from /proc/PID/schedstat, which counts nanoseconds. The file
+        /proc/PID/stat counts only ticks of 10 ms."""
         spent = Path(f"/proc/{self._connection.backend}/schedstat").read_text("ascii")
         return int(spent.split()[0]) / 1e9
 
 
 class Statements:
-    """The stores of intake and recorder, on connections like the server's, and the groups that they
-    write."""
+    """The stores of the intake and of the recorder, and the groups that these stores write. The database
+    connections have the same profiles as in the server."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._upkeep = bridge.connection(UPKEEP)
@@ -104,10 +108,11 @@ class Statements:
     async def measure(
         self, size: int, groups: int, fan_out: int = 1, destinations: int = 0
     ) -> dict[str, Any]:
-        """Accept and settle `groups` groups of `size` deliveries; return the cost of a delivery.
+        """Accept `groups` groups of `size` deliveries and settle each group. Return the CPU and the
+        write-ahead log of one delivery.
 
-        With `destinations`, the deliveries go in turns to that number of destinations, in several
-        environments.
+        With `destinations`, the deliveries rotate among that number of destinations, which belong to
+        several environments.
         """
         if destinations > len(self._many):
             self._many = [self._identity.other() for _ in range(destinations)]

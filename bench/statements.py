@@ -1,7 +1,8 @@
-"""The cost of accept and settle alone by group size: CPU of the client and of PostgreSQL's backend, and
-bytes of write-ahead log.
+"""The cost of the accept and settle statements, for several sizes of groups. The cost is the CPU of the
+client, the CPU of the PostgreSQL backend, and the bytes of write-ahead log.
 
-ANGARIUM_BENCH_BASE names another source tree, with which measurements take turns.
+If ANGARIUM_BENCH_BASE names another source tree, the rounds of both trees alternate, and the figures
+compare the trees.
 """
 
 import json
@@ -36,7 +37,8 @@ class Statements:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            # Without -P, files of this folder would hide modules of the standard library.
+            # Without -P, Python would import files of this folder instead of standard modules of the
+            # same name.
             [sys.executable, "-P", str(Path(__file__).with_name("statement_cost.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,8 +61,9 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Run groups; return the CPU microseconds for a delivery, by statement (intake's and recorder's)
-        and by `SIDES`, and the bytes of write-ahead log of both statements."""
+        """Make one measurement in the process. For each statement, the result has the CPU microseconds
+        that the client and the database use for one delivery. `logBytes` is the write-ahead log of one
+        delivery in both statements together."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
@@ -70,8 +73,9 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, with `deliveries` in each round, without a server; then groups whose
-    outcomes belong to `destinations` different destinations."""
+    """Measure groups of each size in `SIZES`, without a server. A round has about `deliveries`
+    deliveries. Then measure groups of `MANY_SIZES`, whose deliveries rotate among `destinations`
+    destinations."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
     asked = {
         str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
@@ -112,7 +116,8 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
 
 
 def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
-    """Names are such as `accept64Client`, or `settle64ManyClient` for many destinations."""
+    """Return the medians of a tree's rounds as figures. An example of a figure's name is
+    `accept64Client`, or `settle64ManyClient` with many destinations."""
     figures = {
         f"{kind}{name}{side.capitalize()}": round(
             statistics.median([each[kind][side] for each in rounds]), 2

@@ -1,7 +1,7 @@
 """The timeline of a run: samples of arrivals, CPU, memory, descriptors and queues, twice a second.
 
-It reads /proc and asks the receiver, so it costs the server nothing. Only the generator's report has the
-number of accepted events.
+The samples come from /proc and from the receiver, so they cost the server nothing. They lack the number
+of accepted events, which only the report of the load generator has.
 """
 
 import threading
@@ -27,7 +27,8 @@ class Timeline:
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample while the `with` block runs; the counts continue those of earlier blocks."""
+        """Sample while the `with` block runs. The counts of arrivals and CPU continue from the totals of
+        earlier blocks."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True

@@ -1,13 +1,12 @@
-"""A variant of `angarium` whose process can be inspected by its own user account: `python -m
-bench.traceable`.
+"""A variant of `angarium` whose process its own user account can inspect: `python -m bench.traceable`.
 
-A server forbids that (`api/core_dumps.py`), so only root could count its descriptors or reset the peak of
-its memory.
+A normal server forbids the inspection (`api/core_dumps.py`). Only root can then count the descriptors of
+the process or reset the peak of its memory.
 """
 
 
 def stay_traceable() -> None:
-    """Let this process be inspected when it becomes a server. Call it before the import of the server."""
+    """Keep the server of this process open to inspection. Call this before you import the server."""
     from api import core_dumps
 
     core_dumps.forbid_core_dumps = lambda: None

@@ -53,7 +53,7 @@ def traced(
     rounds: int,
     share: float,
 ) -> Measurement:
-    """Compare a server without spans (first) with one that traces a share of the requests (second)."""
+    """Compare two servers. The first makes no spans; the second traces a `share` of the requests."""
     with collecting() as url:
         settings = {"ANGARIUM_TRACES_SAMPLE": str(share), "OTEL_EXPORTER_OTLP_ENDPOINT": url}
         with Service(settings=settings) as other:

@@ -34,8 +34,8 @@ SCRIPTS = (
     return { ...event, data: renamed };
     """,
 )
-# Loops, native functions that do not check the clock, memory, a slow expression, promises, a large
-# result.
+# The hostile scripts loop for ever, call native functions that do not check the clock, allocate memory
+# without end, evaluate a slow regular expression, create promises without end, or return a large result.
 HOSTILE = (
     "for (;;) {}",
     "const s = 'x'.repeat(2e7); for (;;) s.indexOf('y');",
@@ -73,8 +73,9 @@ def transforms(
     seconds: int,
     hostile_rate: int,
 ) -> Measurement:
-    """Compare events for plain destinations with events for destinations that each have a script. Then
-    measure both while hostile scripts of another workspace run, and without them."""
+    """Compare the cost of events for destinations without scripts and with scripts. Then measure the
+    latency of both kinds of destination, with and without running hostile scripts of another
+    workspace."""
     for number in range(destinations):
         service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
         made = service.destination(
@@ -95,7 +96,7 @@ def transforms(
 def beside(
     service: Service, receiver: Receiver, destinations: int, rate: int, seconds: int, hostile: int
 ) -> Figures:
-    """Measure deliveries without and with another workspace's running hostile scripts."""
+    """Measure the latency of deliveries alone, and while hostile scripts of another workspace run."""
     key = service.workspace("hostile")
     for number, body in enumerate(HOSTILE):
         made = call(

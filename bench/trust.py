@@ -5,8 +5,8 @@ from pathlib import Path
 
 
 def trusting(cacert: str | Path | None) -> ssl.SSLContext:
-    """Return the context of TLS connections to a server. `cacert`: a file (PEM) of authorities to trust
-    instead of the system's. Raises ValueError for an invalid file."""
+    """Return the context for TLS connections to a server. `cacert` is a PEM file of the authorities to
+    trust; without it, the system's authorities are trusted. Raises ValueError for an invalid file."""
     try:
         context = ssl.create_default_context(cafile=cacert or None)
     except OSError as error:

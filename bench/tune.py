@@ -1,8 +1,8 @@
-"""`python -m bench tune`: find the best concurrency for a receiver. It tries several numbers, then
-`auto`.
+"""`python -m bench tune`: find the best concurrency for a receiver. It tries several fixed settings,
+then `auto`.
 
-Every setting has its own destination on one server, and more events than it can deliver (or `--rate`
-events a second). Arrivals are counted after a warm-up.
+Every setting is tried at its own destination on one server. The destination gets more events than it can
+deliver or, with `--rate`, that number of events a second. Arrivals are counted after a warm-up.
 """
 
 import argparse
@@ -43,7 +43,7 @@ BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.5}}
 
 
 class Wanted(Struct, frozen=True):
-    """The settings to try. `rate`: events a second; 0: as many as can be delivered."""
+    """The settings to try. `rate`: events a second; 0: more events than can be delivered."""
 
     receiver: dict[str, Any]
     widths: tuple[int, ...] = WIDTHS
@@ -60,7 +60,8 @@ class Wanted(Struct, frozen=True):
             raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
-        """Return a number of events of which some are left after `seconds`."""
+        """Return the number of events to post: with a rate, the events of `seconds`; without a rate, more
+        than the destination can deliver in `seconds`, up to `MOST_EVENTS`."""
         if self.rate:
             return max(1, round(self.rate * seconds))
         taken = WIDTHS[-1] if isinstance(width, str) else width
@@ -72,7 +73,7 @@ class Wanted(Struct, frozen=True):
 
 
 def latency_of(text: str) -> dict[str, Any]:
-    """Return the latency of a text `KIND:MS[:SIGMA or ALPHA]`. Raises ValueError."""
+    """Read a latency of the form `KIND:MS[:SIGMA or ALPHA]`. Raises ValueError for any other text."""
     kind, *numbers = text.split(":")
     names = {"none": (), "fixed": ("ms",), "lognormal": ("ms", "sigma"), "pareto": ("ms", "alpha")}
     if kind not in names or not bool(names[kind]) <= len(numbers) <= len(names[kind]):
@@ -87,7 +88,7 @@ class Trying:
     def __init__(
         self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
     ) -> None:
-        """`stem` is a part of the paths and event types, different for each receiver."""
+        """`stem` becomes a part of the paths and event types, so that each receiver has its own."""
         self._service = service
         self._receiver = receiver
         self._wanted = wanted
@@ -149,8 +150,8 @@ class Trying:
 
 
 def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
-    """Return the smallest fixed setting that is as good as the best: in throughput and, with a rate, also
-    in the p99 of the events' latency."""
+    """Return the smallest fixed setting with at least `NEARLY` of the best throughput. If the events were
+    posted at a `rate`, the p99 of their latency must also be at most twice the best p99."""
     fixed = sorted((step for step in steps if step.name != AUTO), key=lambda step: step.value)
     most = max(step.figures["deliveredPerSecond"] for step in fixed)
     good = [step for step in fixed if step.figures["deliveredPerSecond"] >= NEARLY * most]
@@ -161,10 +162,8 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
 
 
 def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
-    """Return a note if the best setting is the highest of those tried: a higher one could be better.
-
-    The note is empty if the highest setting sustains the rate.
-    """
+    """Return a note if the best setting is the highest tried setting, because a higher setting could be
+    better. Return "" if another setting is best, or if the best setting already sustains the rate."""
     highest = max(step.value for step in steps if step.name != AUTO)
     knee = knee_of(steps, rate=rate)
     if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):
@@ -215,7 +214,7 @@ def adapting(
     warm: float,
     finding: float,
 ) -> Measurement:
-    """Measure `auto` at several receivers, with fixed settings near the best."""
+    """Measure `auto` at several receivers, and at each receiver also a few fixed settings."""
     figures: dict[str, float] = {}
     notes: dict[str, str] = {}
     steps: list[Step] = []

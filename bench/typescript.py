@@ -1,6 +1,7 @@
-"""The measurement of the TypeScript client's producer, in events for each second of its CPU.
+"""The measurement of the TypeScript client's producer: how many events it sends for each second of CPU.
 
-The exit code of `python -m bench.typescript` is 1 below the bar, and 2 without node or npm.
+The exit code of `python -m bench.typescript` is 1 if the result is below `BAR`, and 2 if node or npm is
+missing.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""The unit of a figure, which its name gives, and the conversion of figures to multiples of the floor."""
+"""The unit of a figure, read from the end of the figure's name, and the conversion of figures to
+multiples of the floor. The floor is the CPU of one bare request on the same machine."""
 
 import re
 
@@ -13,8 +14,9 @@ def depends_on_machine(figure: str) -> bool:
 
 
 def in_floors(figure: str, value: float, send_micros: float) -> float:
-    """Return a time divided by the CPU of a bare request, a rate divided by the requests a second that
-    one core could send, and any other figure unchanged."""
+    """Return a figure as a multiple of the floor. `send_micros` is the CPU of a bare request. A time is
+    divided by this CPU. A rate is divided by the number of bare requests a second that one core could
+    send. Any other figure is returned unchanged."""
     found = _UNIT.search(figure)
     if found is None:
         return value

@@ -1,9 +1,10 @@
-"""`angarium` with reports of its state: `python -m bench.watched` takes the same arguments.
+"""A variant of `angarium` that reports its state. `python -m bench.watched` takes the arguments of
+`angarium`.
 
-BENCH_WATCH names a file to which the event loop writes a line of JSON every half second: the number of
-tasks and memory blocks, and the depths of the queues. BENCH_PROFILE names a file for samples of CPU,
-BENCH_ALLOCATIONS one for memory allocations. BENCH_HOUSEKEEPING_S is the interval of housekeeping instead
-of ten minutes.
+Environment variables choose the reports. BENCH_WATCH names a file to which the event loop writes a line
+of JSON every half second: the number of tasks, the number of memory blocks, and the depths of the queues.
+BENCH_PROFILE names a file for samples of CPU, and BENCH_ALLOCATIONS a file for memory allocations.
+BENCH_HOUSEKEEPING_S sets the seconds between two runs of housekeeping, which are ten minutes by default.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""The measurement of work: post events, wait for their deliveries and records, and read the CPU.
+"""The measurement of work: post events, wait until the events are delivered and the outcomes recorded,
+and read the used CPU.
 
-The server gets no other requests meanwhile; see `bench.resting`.
+The server gets no other requests until it rests; see `bench.resting`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +26,8 @@ class Profile(Protocol):
 
 
 class Profiling(Protocol):
-    """The interface of a server's `profile`, which `bench.profiling` implements."""
+    """The interface of a profiler, which `bench.profiling` implements. A service that can be profiled has
+    its profiler in the attribute `profile`."""
 
     def begin(self) -> None:
         """Begin to count."""
@@ -60,11 +62,12 @@ def work(
     timeline: Timeline | None = None,
     profiled: bool = False,
 ) -> Done:
-    """Run a plan of the load generator; wait until its deliveries have arrived and are recorded.
+    """Run a plan of the load generator. Wait until its deliveries have arrived and their outcomes are
+    recorded.
 
-    `due` returns the number of arrivals to expect for a number of accepted events. `settled` returns True
-    once their outcomes are recorded (default: no delivery is unsettled). Raises Broken if outcomes stay
-    unrecorded.
+    `due` takes the number of accepted events and returns the number of arrivals to expect. `settled`
+    returns True once the outcomes of the deliveries are recorded. The default of `settled` returns True
+    once no delivery is unsettled. Raises Broken if outcomes stay unrecorded.
     """
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:

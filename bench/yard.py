@@ -1,4 +1,5 @@
-"""The means of a harmful neighbour: its own workspace, a hostile receiver, and its processes."""
+"""The means of a harmful neighbour: its own workspace, a hostile receiver, and processes that send
+requests."""
 
 import subprocess
 import time
@@ -15,8 +16,8 @@ TIMEOUT_MS = 10_000  # longer attempts would disturb later rounds
 
 @dataclass
 class Yard:
-    """A harmful neighbour: its key, its destinations, its processes, and the ports of its hostile
-    receiver."""
+    """A harmful neighbour: its key, its destinations, its processes that send requests, and the ports of
+    its hostile receiver."""
 
     service: Service
     key: str
@@ -34,7 +35,7 @@ class Yard:
         return max(1, number * self.percent // 100)
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """Make a request with the neighbour's key, again while the answer is 429 or 503."""
+        """Make a request with the neighbour's key. Repeat the request while the answer is 429 or 503."""
         while True:
             try:
                 return call(method, self.service.url + path, body, self.key)

@@ -17,8 +17,8 @@ _NAME = 170  # pixels between names
 
 
 def csv_text(run: Run) -> str:
-    """Return a line for each figure of each measurement and of its steps. The columns `step` and `at`
-    name the step."""
+    """Return a line for each figure of a measurement and for each figure of a step. The columns `step`
+    and `at` have the name and the value of the step."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])

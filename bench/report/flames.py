@@ -16,7 +16,8 @@ DEEPEST = 40
 
 @dataclass
 class Frame:
-    """A frame and its callees: all samples, and samples by part."""
+    """A frame with its callees. `samples` counts all its samples, and `parts` the samples of each part of
+    the CPU split."""
 
     name: str
     samples: int = 0
@@ -47,7 +48,8 @@ def tree(stacks: Mapping[str, int]) -> Frame:
 
 
 def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) -> Markup:
-    """Return the flame graph of samples by stack. `colours`: the CSS class of each part."""
+    """Return the flame graph of `stacks`, which has the number of samples of each stack. `colours` has
+    the CSS class of each part of the CPU split."""
     root = tree(stacks)
     rows: list[Markup] = []
     depth = _draw(root, 0.0, 0, root.samples, colours, rows)

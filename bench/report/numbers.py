@@ -1,4 +1,4 @@
-"""The format of numbers for people, and the unit of a figure, derived from its name."""
+"""Numbers as people read them, and the unit of a figure, which is derived from the figure's name."""
 
 import re
 

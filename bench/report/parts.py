@@ -1,5 +1,5 @@
-"""The parts of a CPU split: their order from the request to the record, their colours, and their
-meaning."""
+"""The parts into which reports split the CPU of an event. They are in the order of the work, from the
+request to the record. Each part has a colour and a meaning."""
 
 from collections.abc import Iterable
 
@@ -19,8 +19,8 @@ _SIDES = {
 
 
 def colours(parts: Iterable[str]) -> dict[str, str]:
-    """Return a CSS class for each part, in order. System calls have shades of one colour, and
-    PostgreSQL's processes shades of another."""
+    """Return the CSS class of each part of the CPU split, in the order of the parts. The parts that are
+    system calls have shades of one colour. PostgreSQL's processes have shades of a second colour."""
     given = set(parts)
     found: dict[str, str] = {}
     hue = 0

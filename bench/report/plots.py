@@ -13,7 +13,8 @@ from bench.report.parts import colours
 from bench.report.strips import Strip, compared, stacked
 from bench.results import Latency, Measurement, Run, Sample, Step
 
-# The horizontal axis of a percentile plot is 1 / (1 - percentile): each decade adds a nine.
+# The horizontal axis of a percentile plot is 1 / (1 - percentile). A value ten times as high is a
+# percentile with one more nine.
 _NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
 _PER_DECADE = 8  # points for each decade
@@ -65,7 +66,8 @@ def _percentiles(run: Run) -> Iterator[Markup]:
 
 
 def _percentile_line(texts: list[str]) -> list[tuple[float, float]]:
-    """Return pairs of 1 / (1 - percentile) and milliseconds, up to the largest value."""
+    """Return the points of the percentile curve: 1 / (1 - percentile) and the milliseconds at that
+    percentile. The last point is the largest latency."""
     if not texts:
         return []
     found = merged(texts)
@@ -178,7 +180,8 @@ def _timeline(run: Run) -> Iterator[Markup]:
 
 
 def _usual(run: Run) -> Measurement | None:
-    """Of the valid measurements with a timeline, return the median by the first compared figure."""
+    """Return a typical measurement: the median in the first compared figure. Only valid measurements with
+    a timeline count."""
     timed = [each for each in good(run) if len(each.timeline) > 2]
     names = [row.figure for row in rows(run) if row.compared]
     if not timed:
@@ -189,8 +192,8 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return a count's increase per second. Each point covers at least the last `_SMOOTH_S`, or the time
-    since the first sample."""
+    """Return the increase of a count per second. Each point is an average over the last `_SMOOTH_S`
+    seconds or slightly more. At the start, it is an average over the time since the first sample."""
     points = []
     first = 0
     for number, sample in enumerate(line):

@@ -54,7 +54,8 @@ class Bar:
 
 
 def drawn(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return each plot by the name of its file. Raises ValueError if the history lacks a figure."""
+    """Return the plots as SVG; the keys are names of files. Raises ValueError if the history lacks a
+    figure."""
     latest = newest(entries)
     release = f"Angarium {next(iter(latest.values())).release}, one machine with 2 cores"
     return {

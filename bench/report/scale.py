@@ -10,7 +10,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale from values to pixels. A logarithmic scale shows values of 0 or less at its start."""
+    """A scale from values to pixels. A logarithmic scale puts values of 0 or less at its start."""
 
     low: float
     high: float
@@ -34,8 +34,8 @@ class Scale:
 def scale(
     values: Sequence[float], start: float, end: float, *, log: bool = False, zero: bool = True
 ) -> Scale:
-    """Return a scale with all these values and with ticks at its ends. `zero`: a linear scale includes
-    0."""
+    """Return a scale that includes all `values` and has a tick at each end. With `zero`, a linear scale
+    also includes 0."""
     if log:
         above = [value for value in values if value > 0] or [1.0]
         low, high = min(above), max(above)

@@ -1,4 +1,5 @@
-"""Bar charts as SVG: a bar of parts for each measurement, or a bar for each of several systems."""
+"""Bar charts as SVG. `stacked` divides the bar of each run into parts. `compared` shows one bar for each
+system."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +19,15 @@ AXIS = 26
 
 @dataclass(frozen=True)
 class Strip:
-    """A bar of parts."""
+    """A bar that is divided into parts."""
 
     name: str
     parts: Mapping[str, float]
 
 
 def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], unit: str) -> Markup:
-    """Return bars with their parts side by side, in the order of `colours`, CSS classes by part."""
+    """Return bars whose parts lie side by side. `colours` has the CSS class of each part, in the order of
+    the parts."""
     whole = max(sum(each.parts.values()) for each in strips)
     across = scale([whole], NAMES, WIDE - ROOM)
     height = len(strips) * (BAR + GAP) + AXIS

@@ -136,7 +136,7 @@ def _bar(row: Row) -> Text:
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """If several measurements have a note of one name, the last counts."""
+    """Return the notes of all measurements. If two notes have the same name, the later note counts."""
     return {name: said for each in good(run) for name, said in each.notes.items()}
 
 

@@ -58,8 +58,8 @@ def neighbour(
     }
 
 
-# The sizes of the search for the knee. The first rate is below any server's knee. A step needs some
-# thousand events for its p99.
+# The sizes of the search for the knee. The first rate is below any server's knee. A step has thousands of
+# events, because the p99 of fewer events is inaccurate.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,

@@ -51,7 +51,8 @@ class Row(Struct):
 
 
 class FakeStore:
-    """PostgreSQL for the actors: BacklogStore and SettleStore over dictionaries."""
+    """A fake of PostgreSQL for the actors. It keeps the rows of BacklogStore and SettleStore in
+    dictionaries."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
@@ -256,7 +257,8 @@ class FakeStore:
 
 
 class FakeSender:
-    """Sends attempts. `behave` returns a delay and an outcome, or None for an attempt that never ends."""
+    """A fake of the sender. `behave` returns the delay and the outcome of an attempt, or None for an
+    attempt that never ends."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
@@ -433,7 +435,8 @@ class World:
                 self.store.backlog_rows.pop(destination, None)
 
     async def requeue_slowly(self, chance: random.Random) -> None:
-        """Requeue a dead delivery as the intake does: between two groups."""
+        """Requeue a random dead delivery, if there is one. As in the intake, no group is written at the
+        same time."""
         async with self._intake:
             dead = [
                 row.delivery
@@ -457,7 +460,8 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Write what the intake's SQL statement writes. The `fresh` destinations have no backlog rows."""
+        """Write what the intake's SQL statement writes: the deliveries, and backlog rows for the `fresh`
+        destinations. A fresh destination has no backlog row that the directory knows of."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -483,7 +487,7 @@ class World:
         customer: str | None = None,
         payload: bytes | None = None,
     ) -> Delivery:
-        """Make a delivery, by default with a rising number as its payload."""
+        """Make a delivery. By default, its payload is the number of deliveries made before."""
         number, self.made = self.made, self.made + 1
         stamp = f"{int(self.clock.now() * 1000):012x}"
         event = Event(
@@ -532,7 +536,7 @@ class World:
     async def settled(self, destination: str | None = None, most_step_s: float = 1.0) -> None:
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
-        # Nothing signals the last settlement; polling costs little in virtual time.
+        # This polls, because nothing signals the last settlement. In virtual time, polling costs little.
         while any(self.store.unsettled(name) for name in names):
             step_s = min(1.1 * step_s, most_step_s)
             await trio.sleep(step_s)
@@ -541,7 +545,7 @@ class World:
 
 @asynccontextmanager
 async def running(**options: object) -> AsyncIterator[World]:
-    """Yield a running world. It fails at the end if a timer's callback broke."""
+    """Yield a running world. At the end, the test fails if a timer's callback raised an exception."""
     async with trio.open_nursery() as nursery:
         world = World(**options)  # type: ignore[arg-type]  # passed on as they are
         world.start(nursery)

@@ -1,5 +1,6 @@
-"""Small groups, which the intake passes on so that lone deliveries are sent at once: receivers, callers
-and the store get what they get if each delivery takes turns."""
+"""The two ways of a delivery through its actor. A delivery of a small group can be sent at once when the
+intake passes the group on. Any other delivery waits for a turn of its actor. Receivers, callers and the
+store must get the same in both ways."""
 
 import random
 from collections.abc import Sequence
@@ -39,7 +40,8 @@ configurations = st.fixed_dictionaries(
 plans = st.fixed_dictionaries(
     {
         "destinations": st.lists(configurations, min_size=TO, max_size=TO),
-        # Groups: seconds before the group, and for each submission the destinations of its events.
+        # Each group has a pause in seconds before it, and a list of submissions. A submission is a list
+        # of destinations, one for each of its events.
         "groups": st.lists(
             st.tuples(
                 st.sampled_from([0.0203, 0.0501, 0.307]),
@@ -90,8 +92,8 @@ def without_chance(
 
 
 class Course(Struct):
-    """The course of a plan: what receivers, callers and the store got, when the receivers got it, and the
-    actors' turns."""
+    """The result of a plan. `seen`: what receivers, callers and the store got. `times`: the times at
+    which the receivers got the attempts. `turns`: the number of turns of all actors."""
 
     seen: Any
     times: list[float]
@@ -172,7 +174,8 @@ def test_small_groups_have_the_course_of_large_ones() -> None:
         nonlocal saved
         small, large = (course_of(plan, sent_at_once) for sent_at_once in (2, 0))
         assert small.seen == large.seen
-        # Outcomes that share a commit in one way can have a commit each in the other.
+        # The times can differ slightly: two outcomes can share a commit in one run, and have separate
+        # commits in the other run.
         assert small.times == pytest.approx(large.times, abs=0.02)
         saved += large.turns - small.turns
 

@@ -1,5 +1,5 @@
-"""The cap on attempts in flight over all destinations: how many each destination may begin, and in which
-order."""
+"""The limit on the attempts in flight of all destinations together: how many attempts each destination
+can begin, and which destination comes first."""
 
 import pytest
 import trio
@@ -64,7 +64,7 @@ class Congestion:
 
 
 def of_one(limit: int, congested: Congestion) -> Attempts:
-    """Return an `Attempts` whose places one workspace can use alone."""
+    """Return an `Attempts` that allows a single workspace to use the whole limit."""
     return Attempts(limit, congested, portion=limit)
 
 

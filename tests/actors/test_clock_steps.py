@@ -1,4 +1,4 @@
-"""Steps of the wall clock: their effect on destinations without an actor."""
+"""Steps of the wall clock, and their effect on destinations whose actor has left memory."""
 
 import pytest
 import trio

@@ -1,4 +1,5 @@
-"""Crashes: each hits only one actor, which continues from snapshot and store."""
+"""Crashes of actors. A crash affects only one actor, and its successor continues from the snapshot and
+the store."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -62,7 +63,8 @@ def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
 
 
 class Times:
-    """A trap. `step` names a method of the machine; its first `times` calls fail."""
+    """A trap for `Brittle`. `step` names a method of the machine. The first `times` calls of this method
+    fail."""
 
     def __init__(self, step: str, times: int) -> None:
         self.step = step
@@ -76,7 +78,7 @@ class Times:
 
 
 def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
-    """Return a trap that is true whenever one of these methods gets the poisoned delivery."""
+    """Return a trap for `Brittle`: any call of these methods with the poisoned delivery fails."""
     return lambda step, deliveries: (
         step in steps and any(each.event.payload == b"poison" for each in deliveries)
     )

@@ -1,4 +1,5 @@
-"""Days of retries in virtual time: actors that come and go keep schedules to the second."""
+"""Days of retries in virtual time. No retry comes before its schedule allows it, although actors leave
+memory and return."""
 
 import random
 from collections import Counter

@@ -1,4 +1,5 @@
-"""All actors of a process: they come to memory and leave it, and no delivery is lost."""
+"""The directory of a process's actors. Actors are loaded into memory and leave it, and no delivery is
+lost."""
 
 import pytest
 import trio
@@ -11,7 +12,7 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def quiet(world: World, seconds: float = 100.0) -> None:
-    """Let time pass in which nothing arrives, then delete spare backlog rows as the intake does."""
+    """Let time pass in which nothing arrives. Then delete spare backlog rows as the intake does."""
     await trio.sleep(seconds)
     world.forget()
 
@@ -48,8 +49,8 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
 async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
     autojump_clock: MockClock,
 ) -> None:
-    """An actor can read committed deliveries, send them, record the outcomes and leave memory before the
-    intake tells the directory of the commit."""
+    """An actor can read committed deliveries, send them, record the outcomes and leave memory, all before
+    the intake tells the directory of the commit. The late message must not cause a second attempt."""
     async with running(passivate_after=2) as world:
         destination = world.destination()
         world.change(destination, status=DestinationStatus.DISABLED)
