@@ -1,5 +1,8 @@
-"""`python -m tests.architecture`: print the internal imports of engine and storage, and fail if they form
-a cycle. Print the cycles of api, which has no layers."""
+"""`python -m tests.architecture`: print the imports between the parts of engine, of storage and of api.
+
+A cycle of imports in engine or storage is a failure. A cycle in api is only printed, because api has no
+layers.
+"""
 
 import ast
 import sys
@@ -34,8 +37,10 @@ def tree_of(path: Path) -> ast.Module:
 
 @cache
 def imported(path: Path) -> list[str]:
-    """Return the dotted names that a file imports, also within functions: a module with the name that is
-    imported from it, because `from engine import drafts` imports the part `engine.drafts`."""
+    """Return the dotted names that a file imports, including imports within functions.
+
+    `from engine import drafts` gives `engine.drafts`, because the imported name can be a module.
+    """
     names = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
@@ -65,7 +70,7 @@ def methods_of(tree: ast.AST) -> Iterator[Function]:
 
 
 def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Yield each single target with its value. A target of a tuple has its part of the value."""
+    """Yield each assignment's target and value. `a, b = 1, 2` yields `a` with 1, and `b` with 2."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
@@ -90,8 +95,11 @@ def methods_and_functions(trees: Iterable[ast.Module]) -> tuple[set[str], set[st
 
 
 def late_callbacks(tree: ast.Module, methods: Set[str], functions: Set[str]) -> Iterator[str]:
-    """Yield each attribute of another object that gets a method or a function, or that gets `self` in a
-    constructor. Only its name shows that a value is a method."""
+    """Yield each attribute of another object to which the code assigns a method or a function.
+
+    In a constructor, assigning `self` counts as well. Attributes named `on_...` are always yielded.
+    A value is taken for a method if its name is in `methods`, because types are not known here.
+    """
     own = {*methods_of(tree)}
     known = set[str]()
     unfinished = set[ast.AST]()  # what constructors contain

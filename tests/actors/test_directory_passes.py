@@ -1,4 +1,4 @@
-"""Passes over many actors: each does a few at a time, and lets other tasks run between."""
+"""Passes over many actors. A pass handles a few actors, then lets other tasks run before it continues."""
 
 from collections.abc import Awaitable, Callable
 
@@ -39,7 +39,8 @@ async def test_sleepers_come_about_a_few_at_a_time(
 async def count_between_turns(
     monkeypatch: pytest.MonkeyPatch, method: str, act: Callable[[World], Awaitable[object]]
 ) -> list[int]:
-    """Return how often `act` calls a method of 100 actors between two turns of another task."""
+    """Run `act`, which calls `method` once for each of 100 actors, beside another task. Return how many
+    calls there were before, between and after that task's turns."""
     monkeypatch.setattr("engine.core.split_table.WHOLE", 8)
     monkeypatch.setattr("engine.actors.directory.STIR_AT_ONCE", 10)
     monkeypatch.setattr("engine.actors.directory.RETIRE_AT_ONCE", 10)

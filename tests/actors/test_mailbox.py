@@ -16,7 +16,8 @@ def delivery(seq: int, queue: DeliveryClass = DeliveryClass.STANDARD, size: int 
 
 
 class Listener:
-    """A fake machine that only records messages, and checks that the mailbox keeps their order."""
+    """A stand-in for a destination's state machine. It records the mailbox's messages, and checks that
+    the deliveries of each queue come in order."""
 
     def __init__(self) -> None:
         self.told: list[int] = []

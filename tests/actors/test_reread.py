@@ -1,4 +1,4 @@
-"""Committed deliveries of which the directory was not told: destinations begin again from the store."""
+"""Committed deliveries of which the directory was not told. Destinations read them from the store."""
 
 import pytest
 import trio

@@ -1,4 +1,5 @@
-"""The read that restores an actor, and what happens if a later read overtakes it."""
+"""The read that restores an actor. If a later read for the same actor ends first, the earlier read is
+void."""
 
 from collections.abc import Sequence
 

@@ -10,7 +10,8 @@ SLOW = Transform("t", 1, "function transform(e) { return e; }")
 
 
 class Actor:
-    """An actor of one destination. If the destination has a script, all begun attempts wait for it."""
+    """An actor of one destination. If the destination has a script, every attempt that the actor begins
+    waits for the script's result."""
 
     def __init__(self, attempts: Attempts, config: Destination) -> None:
         self.attempts = attempts

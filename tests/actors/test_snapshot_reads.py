@@ -1,5 +1,5 @@
-"""Snapshots of many actors: read together, and each actor gets its answer even if another's row cannot be
-read."""
+"""Snapshots of many actors, which are read together. If the row of one actor cannot be read, all other
+actors still get their snapshots."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -15,7 +15,8 @@ from tests.actors.test_readers import Piece
 
 
 class Store(FakeStore):
-    """A store that answers each actor with the actor's name. Rows in `rotten` cannot be read."""
+    """A store that returns the actor's name as an actor's snapshot. It cannot read the snapshots of the
+    actors in `rotten`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,7 +205,7 @@ async def test_who_is_being_read_for_when_the_readers_end_asks_again(bench: Benc
 
 
 async def test_snapshots_and_other_reads_go_on_beside_each_other(bench: Bench) -> None:
-    """One reader is left for both kinds of reads, which take turns."""
+    """Long reads use all readers except one. The last reader reads snapshots and other rows in turn."""
     begun: list[str] = []
     long = [Piece("long", f"w{number}", begun) for number in range(READERS - 1)]
     for each in long:
@@ -240,8 +241,8 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # One workspace cannot use all readers. While a reader reads the first snapshot, the workspace gets
-    # two of the three other readers. The workspace gets a third reader when the snapshot has been read.
+    # The workspace `alone` cannot use all four readers. While a reader reads the first snapshot, `alone`
+    # uses two readers, and one reader stays free. When that snapshot has been read, `alone` uses three.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

@@ -18,7 +18,7 @@ WELL = encode(Snapshot(taken_at=1.0, row=FailureRow(3, False, 0.0, None)))
 
 
 class Store:
-    """The store's snapshots in pages. It fails the first `away` requests."""
+    """A store that returns its snapshots in pages. The first `away` requests fail."""
 
     def __init__(self, rows: Sequence[tuple[int, str, bytes]], away: int = 0) -> None:
         self.rows, self.away, self.asked = sorted(rows), away, 0

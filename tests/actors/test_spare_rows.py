@@ -17,8 +17,8 @@ async def test_a_row_that_nothing_came_for_goes_again_and_one_with_work_stays(
         busy, idle = world.destination(1), world.destination(2)
         await world.directory.recover()
         world.accept(busy)
-        # A group had an event for each destination. The second event repeated an idempotency key, so
-        # only its backlog row was written.
+        # One commit had an event for `busy` and an event for `idle`. The event for `idle` repeated an
+        # idempotency key, so it has no delivery. The commit wrote backlog rows for both destinations.
         world.directory.rows_written(
             [DirtyDestination(1, each, shard_of(each)) for each in (busy, idle)]
         )

@@ -1,4 +1,7 @@
-"""The number of turns that a delivery takes, and what its commit does without a turn."""
+"""The number of the dispatcher's turns that deliveries take.
+
+An actor can also send an attempt, judge its outcome, or take note of its commit outside of a turn.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +21,8 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def settled_turns(world: World, destination: str, count: int, each: int = 1) -> int:
-    """Return the number of turns for `count` groups of `each` deliveries."""
+    """Accept `each` deliveries and wait until they are settled, and repeat this `count` times. Return the
+    number of turns that the dispatcher gave."""
     before = world.directory.dispatcher.statistics().turns
     for _ in range(count):
         world.accept(destination, each)
@@ -73,7 +77,8 @@ async def test_of_many_that_arrive_together_each_waits_for_its_turn(
 
 
 async def test_past_two_slices_the_others_wait_for_their_turns(autojump_clock: MockClock) -> None:
-    """A template's rendering takes milliseconds: sixty of them must not hold up every other task."""
+    """Rendering a message from a template can take milliseconds. If many deliveries arrive together,
+    rendering all of them at once would hold up every other task."""
     passed_s = 0.0
 
     def rendered(_: Transmission) -> tuple[float, Outcome]:

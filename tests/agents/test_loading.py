@@ -1,4 +1,5 @@
-"""The protocol's library is loaded only after a server knows an MCP key and accepts requests."""
+"""The library of the Model Context Protocol is loaded only if a server has an MCP key, and only after the
+server accepts requests."""
 
 import subprocess
 import sys

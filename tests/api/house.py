@@ -119,7 +119,7 @@ from tests.patience import HANGS_S
 DOCUMENT = json.loads(openapi_json())
 CATALOG = read_catalog()
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
-# Receipts and refusals of a POST that accepts events. No cache keeps them.
+# The routes that accept events. Their answers need no `no-store`, because no cache keeps them.
 RECEIPTS = {("POST", "/events"), ("POST", "/events/batch")}
 RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
 HOOK = "https://example.com/hooks"
@@ -212,7 +212,7 @@ class Growing(list[Any]):
 
 
 class FakeLog:
-    """A delivery log with a test's entries. It only filters by the environment."""
+    """A delivery log with a test's entries. It ignores most fields of the filters."""
 
     def __init__(self) -> None:
         self.entries: list[DeliveryEntry] = []
@@ -276,7 +276,8 @@ class FakeLog:
 
 @dataclass
 class FakeDirectory:
-    """Records configured destinations. A test sets `flying`: the deliveries in flight."""
+    """A directory that records the configured destinations. Tests put the deliveries in flight into
+    `flying`."""
 
     configured: list[Destination] = field(default_factory=list)
     flying: set[str] = field(default_factory=set)
@@ -406,8 +407,9 @@ class House:
             self.tables.destinations, self.writer, self.plans, self.quotas, CATALOG, self.rules
         )
         self.schemas = SchemaCommands(self.tables.schemas, self.writer)
-        # Measured by trio's clock, passes take no time under a mock clock, so the reactor never rests. A
-        # rest would last for ever, because the clock stands still.
+        # After passes that took time, the reactor rests until a time of trio's clock. If a mock clock
+        # stands still, the rest would never end. So this reactor measures passes by trio's clock too.
+        # While the mock clock stands still, passes take no time, and the reactor does not rest.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.shares = shares_of(Settings())

@@ -14,8 +14,8 @@ from engine.templates.catalog import read_catalog
 
 PREFIXES = ("ang_dev_", "ang_sta_", "ang_pro_", "angmk_", "anges_", "whsec_")
 GIVEN_OUT_AS = ("secret", "token")  # fields of the only answer that shows a secret
-# The secret fields of all templates: no answer shows them, except in the catalog's examples, which are
-# public.
+# The names of the secret fields of all templates. No answer shows a destination's values of these fields.
+# Only the catalog's examples show values, and those values are public.
 CONFIG_SECRETS = frozenset().union(*(each.secrets for each in read_catalog().all()))
 SHORTEST = 8  # shorter texts can occur by chance
 

@@ -1,4 +1,4 @@
-"""The file services of a control plane that cannot receive files, because only a whole server can."""
+"""The file services of a control plane that stores no files. Only a whole server can store files."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from storage.intake.store import PostgresClaims
 
 
 def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
-    """Return services with readable rows and without storage for bytes."""
+    """Return services that read the database's rows about files, but can store no file."""
 
     def refuse(submission: Submission) -> None:
         submission.settle(OVERLOADED)
@@ -53,5 +53,5 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
 
 
 def no_reading(job: ReplayJob) -> Reading:
-    """Fail, because these tests have no runner that would complete a dry run."""
+    """Fail if a replay's dry run begins, because nothing in these tests would complete it."""
     raise AssertionError(f"job {job.id} is read")

@@ -1,4 +1,4 @@
-"""Deliveries and events as callers see them: shapes, deliveries in flight, exact bytes, filters."""
+"""The answers about deliveries and events: their fields, deliveries in flight, exact bytes, filters."""
 
 import json
 from typing import Any

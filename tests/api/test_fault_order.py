@@ -23,7 +23,7 @@ LARGE = 6 * 1024 * 1024  # more than a batch can have
 
 
 class Asked(Struct):
-    """A request. If `length` is not that of `BODY`, the lanes send the head alone."""
+    """A request with the body `BODY`. If `length` differs from the length of `BODY`, no body is sent."""
 
     path: str
     fields: dict[str, str]
@@ -105,7 +105,7 @@ async def _by_http2(house: House, asked: Asked) -> Response:
 
 
 async def _by_http2_at_once(house: House, asked: Asked) -> Response:
-    """Send head and body in one piece, which the door serves without `h2`."""
+    """Send head and body in one piece. The door serves such a request without the library `h2`."""
     client = await dial(house)
     flushed, client.flush = client.flush, trio.lowlevel.checkpoint  # type: ignore[method-assign]
     fields = [*asked.fields.items(), ("content-length", str(asked.length))]

@@ -1,6 +1,7 @@
-"""The door's own answers to request heads: the same bytes as from the application.
+"""Answers that the door gives from a request's head alone. Their bytes equal the application's answers.
 
-Two doors share one application. Only one of them answers heads itself.
+The tests send requests to two doors of one application. The house's door answers what it can itself.
+The plain door passes every request on to the application.
 """
 
 import re
@@ -29,7 +30,7 @@ ORIGIN = "https://portal.example.com"
 METHODS = (
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "oPTIONS", "BREW",
 )  # fmt: skip
-# Paths that resemble routes, and paths that frameworks read differently.
+# Paths that resemble routes, and paths that web frameworks parse in different ways.
 ODD = (
     "/", "/nope", "//", "//livez", "/livez/", "/livez?", "/livez?a=b", "/livez?a=%GG", "/%6civez",
     "/LIVEZ", "/readyz;a", "/docs/", "/docs?x", "/openapi.json/", "/%2Flivez", "/events%2Fbatch",
@@ -106,8 +107,11 @@ class Doors:
         rest: str = BODIES[0],
         version: str = "1.1",
     ) -> None:
-        """Send a request to both doors and compare their answers. A request whose head the house's door
-        passes on is not sent, but counted in `passed`."""
+        """Send a request to both doors and compare their answers.
+
+        If the house's door would pass the request on to the application, the request is not sent. It is
+        only counted in `passed`.
+        """
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), DirectAnswer):
             self.passed += 1
             return
@@ -287,7 +291,8 @@ async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: Ho
 async def test_an_unknown_credential_is_refused_without_the_application(
     house: House, plain: FrontDoor, rest: str
 ) -> None:
-    """A worker that does not know a credential reads newer configuration before it answers."""
+    """If a worker does not know a credential, the credential can be new. So the worker first reads the
+    newest configuration, then refuses the request itself."""
     caught_up = 0
 
     async def catch_up() -> None:

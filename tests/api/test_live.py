@@ -1,4 +1,4 @@
-"""Live channels: their events, their intervals, and the cost of finding them."""
+"""Live channels: their events, their intervals, and the cost of finding the busiest destinations."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MANY = 5 * LOOKED_AT
 
 
 class Counting:
-    """Destinations with work, and the number of looks at it."""
+    """Destinations with waiting deliveries. It counts how often a channel reads their number."""
 
     def __init__(self, count: int) -> None:
         self.waiting = Counter({f"{number:05}": 1 for number in range(count)})
@@ -57,7 +57,8 @@ class Counting:
 
 
 async def look(channel: LiveChannel, sights: Counting) -> set[str]:
-    """Wait one second. Return the destinations whose health the channel then asked for."""
+    """Wait one second, then let the channel make its messages. Return the destinations that the channel
+    chose for its message about health."""
     sights.looks = sights.copied = 0
     sights.told = set()
     await trio.sleep(SLOW_S)

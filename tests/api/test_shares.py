@@ -29,7 +29,7 @@ from tests.api.house import Caller, House
 
 
 class Crowd:
-    """Requests that hold their places until a test releases them in turn."""
+    """Requests that take places of a share. `let_go` ends the given number of requests, oldest first."""
 
     def __init__(self, share: WorkspaceShare) -> None:
         self.share = share
@@ -189,7 +189,8 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        # The first requests end at 0.02 s. Their places then rest until 0.04 s, and cannot be taken.
+        # The first two requests end at 0.02 s. Until 0.04 s, no other request can use their places,
+        # because a place rests after a request.
         with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2
@@ -268,7 +269,8 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
             for _ in range(2):
                 nursery.start_soon(crowd.request, "w", caller)
         await wait_all_tasks_blocked()
-        # Customers have at most 6 of the 8 places. Requests of ada, dan and the keys still wait.
+        # All customers together can have 6 of the 8 places. Requests of ada and of dan, and requests with
+        # API keys, still wait.
         at_work = Counter(crowd.at_work)
         assert sum(count for caller, count in at_work.items() if caller != KEYS) <= 6
         assert at_work["ada"] == 2

@@ -1,6 +1,7 @@
 """Answered requests leave no garbage and use no threads.
 
-Otherwise a fast client would delay others, through the collector and the interpreter's lock.
+Otherwise a client with many requests would delay others. Python's garbage collector stops all requests
+while it runs, and threads compete for the interpreter's lock.
 """
 
 import weakref

@@ -1,2 +1,2 @@
-"""Backups of the embedded data and their restoration: each is complete and checked, or it does not
-exist."""
+"""Backups of the embedded data, and their restoration. A backup is complete and checked, or it does not
+exist. No server starts on a data folder that was restored only in part."""

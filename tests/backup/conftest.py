@@ -79,7 +79,8 @@ def backup(there: Installation) -> Path:
 
 @pytest.fixture
 def copy(backup: Path, place: Path) -> Path:
-    """A copy of the backup, whose files are hard links until a test replaces them."""
+    """A copy of the backup. Its files are hard links to the backup's files, so a test that changes a file
+    must replace it."""
     subprocess.run(["cp", "-al", str(backup), str(place / "copy")], check=True)
     return place / "copy"
 

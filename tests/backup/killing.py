@@ -23,14 +23,15 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 def main(step: str, what: str, *arguments: str) -> None:
     """Run a backup or a restore, and kill this process at `step`.
 
-    `step` names a step, a path that is about to be renamed, or a folder that is about to be removed.
+    `step` is a step that the backup or restore reports as its progress, or the name of a file or folder.
+    With a name, the process is killed before this file or folder is renamed or removed.
     """
 
     def progress(now: str, done: int, total: int) -> None:
         if now == step.strip():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # With a trailing blank, `step` names only a step, never a path.
+    # With a trailing blank, `step` is only a step of the progress, because no file's name ends so.
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

@@ -106,8 +106,8 @@ def test_content_that_is_gone_or_damaged_before_is_told_and_does_not_stop_it(
 def test_what_is_written_while_the_database_is_copied_is_in_it(
     there: Installation, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file can be written after the first scan of the folder, and its row before the database's copy.
-    The backup must have this file too."""
+    """After the first scan of the folder, a new file can be written. If its row is written before the
+    database is copied, the backup has the row. So the backup must have the file too."""
     data = place / "data"
     content = data / "files" / PLACE
 
@@ -214,7 +214,8 @@ def test_a_copy_that_is_not_what_the_server_sent_is_no_backup(
     assert list(place.iterdir()) == []
 
 
-# Two steps, then two renames: of the manifest and of the backup to their final names.
+# When the backup is killed: in the steps `database` and `checking`, before the manifest gets its final
+# name, and before the whole backup gets its final name.
 @pytest.mark.parametrize("step", ["database", "checking", "manifest.json.new", "b.partial"])
 def test_killed_at_any_step_it_is_not_there_and_the_next_one_takes_its_place(
     there: Installation, place: Path, step: str

@@ -57,7 +57,8 @@ def test_what_was_restored_is_what_was_there(
 def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
     there: Installation, place: Path
 ) -> None:
-    """A server that made a new master key could not decrypt the data."""
+    """The restored folder has no master key. If a server made a new key there, it could not decrypt the
+    data, so no server starts."""
     source = place / "b"
     Backup(there.folder, source, master_key=False, compress=True).make(there.url)
     keys = KeyFile(there.folder / KEY_FILE).read()
@@ -161,8 +162,8 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# A restoration is killed while parts are read (`restoring `), before each rename, and before the mark
-# `restoring` is removed.
+# When the restoration is killed: while it reads the backup (`restoring ` with a blank), before it renames
+# `master.key`, before it renames `postgres`, and before it removes the folder `restoring` at the end.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str

@@ -1,4 +1,5 @@
-"""The floors: the CPU of the least work that a service must do, before and after a measurement."""
+"""The floors: the CPU time of the least work that an event service must do. They are measured before
+and after each measurement."""
 
 from pathlib import Path
 from types import SimpleNamespace

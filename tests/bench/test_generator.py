@@ -1,4 +1,4 @@
-"""The generator against servers that stall by plan, not by the clock: its report must show the stalls."""
+"""The load generator against servers that stall at chosen requests. Its report must show the stalls."""
 
 import itertools
 import json
@@ -20,7 +20,8 @@ ALL_AT_ONCE = 1e9  # events a second: all are due at the start
 
 
 class Fake(threading.Thread):
-    """Calls `turn` with the number of earlier requests before each answer."""
+    """A server that calls `turn` before it answers a request. The arguments of `turn` are the number of
+    earlier requests and all connections."""
 
     def __init__(
         self, turn: Callable[[int, list[socket.socket]], None], answers: Sequence[bytes]
@@ -84,8 +85,8 @@ def plan(server: Fake, **fields: Any) -> Plan:
 
 
 def test_a_stall_counts_for_everything_that_was_due_meanwhile() -> None:
-    """With one connection and all events due at once, each event's latency includes the wait for those
-    before."""
+    """All events are due at once, on one connection. So each event's latency includes the time that all
+    earlier events took."""
     with fake() as server:
         generator = Generator(plan(server, events=20, rate=ALL_AT_ONCE))
         report = generator.run()
@@ -112,7 +113,8 @@ def test_a_closed_loop_counts_from_when_it_posts() -> None:
 def test_what_a_step_could_not_begin_is_told_and_has_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The only connection gets its first answer after the first step's end."""
+    """The server gives its first answer only after the first step's end. There is one connection, so the
+    other events of the step cannot be sent."""
     over = threading.Event()
     close = Part.close
 

@@ -13,7 +13,7 @@ def test_a_row_is_sent_to_a_real_server(capsys: pytest.CaptureFixture[str]) -> N
     assert "Bar: < 100 ms or refused: " in line
     answers = line.partition("previews: ")[2]
     for name in SCHEMAS:
-        # Either the schema is accepted and its event refused, or the schema is refused.
+        # If the server accepts the schema, it refuses the event that is checked against the schema.
         assert f"{name} 400 in " in answers or f"{name} refused with 400" in answers
 
 

@@ -39,7 +39,7 @@ def test_intervals_cover_what_is_true_as_often_as_they_say() -> None:
     chance = random.Random(3)
     rounds, covered = 200, 0
     for _ in range(rounds):
-        # A true ratio of 1.2 with different spreads, five samples against three.
+        # The true ratio of the second value to the first is 1.2. The spreads and sample sizes differ.
         first = [math.exp(chance.gauss(0, 0.05)) for _ in range(5)]
         second = [1.2 * math.exp(chance.gauss(0, 0.15)) for _ in range(3)]
         found = unpaired(first, second)

@@ -1,4 +1,4 @@
-"""Void runs: the generator or the receiver was the limit, so the figures do not describe the server."""
+"""Void runs. The generator or the receiver was the bottleneck, so no figure describes the server."""
 
 from typing import Any
 

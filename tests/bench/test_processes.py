@@ -1,4 +1,4 @@
-"""The CPU use of process trees: a tree within another one is counted only once."""
+"""The CPU time of a process and its children. The part of one child can be left out."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from bench.processes import cpu_s, tree
 from tests.process.house import until
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
-# An idle process with an idle child that has used CPU, as the server's database has.
+# A process with a child, as a server has its database. The child uses CPU first, then both are idle.
 PARENT = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {BURN + "print(flush=True); input()"!r}],

@@ -1,4 +1,5 @@
-"""Ports for the bench's other programs: each is given once, and the kernel gives none to a connection."""
+"""Free ports for the programs that the bench starts. No port is returned twice, and no port is one that
+the kernel could choose for an outgoing connection."""
 
 import socket
 import subprocess

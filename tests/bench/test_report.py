@@ -21,7 +21,7 @@ VOID = {"meta"}  # elements without an end tag
 
 
 class Reader(HTMLParser):
-    """A parser that fails if an end tag does not match the open element; it keeps the elements."""
+    """A parser that keeps a page's elements. It fails if an end tag does not match the open element."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every scenario once, with tiny sizes, against a real server: it runs, and finds nothing broken."""
+"""Every scenario runs once, with tiny sizes, against a real server, and finds nothing broken."""
 
 import re
 import subprocess
@@ -28,7 +28,8 @@ FLOOR = Floor(5.0, 5.0, 0.1)  # the values do not matter here
 
 @pytest.fixture
 def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip measurements that do not matter here, and start servers with copies of one server's data."""
+    """Skip measurements that do not matter here. Start each server with a copy of the
+    prepared data."""
     start = Service.start
 
     def started(service: Service) -> float:
@@ -41,8 +42,8 @@ def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
     monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # the CPU use at its end does not matter
-    # Receivers never answer deliveries that are in flight when a scenario ends, so the server waits only
-    # 2 s for them.
+    # When a scenario ends, deliveries can be in flight that will never be answered. At its end, a server
+    # would wait 25 s for these answers. Here it waits 2 s.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
 
@@ -64,8 +65,8 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
-    """A start takes longer than a scenario's events, so scenarios share a server unless they need
-    settings or several servers.
+    """Starting a server takes longer than sending a tiny scenario's events. So scenarios share a server,
+    except those that need their own settings or several servers.
     """
     with Shared() as serve:
         for name in DECLARED:

@@ -1,5 +1,5 @@
-"""Stages: every module has one, a stack belongs to its innermost stage, and system calls have their
-names."""
+"""The stages of a profile. Every module belongs to a stage, a call stack counts for the stage of its
+innermost module, and system calls count separately, by peer."""
 
 import ast
 import dis

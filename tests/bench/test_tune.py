@@ -1,4 +1,5 @@
-"""Tuning: latencies as text, the position of the knee, and the comparison with `auto`."""
+"""The search for a receiver's best concurrency: the latencies that the command accepts, the knee (the
+lowest setting that is as good as the best), and the comparison of the setting `auto` with the others."""
 
 import io
 

@@ -1,6 +1,7 @@
-"""A small server of the console for its tests: the files of `web`, and a proxy to a real server's API.
+"""A small web server for the console's tests. It serves the files of `web`, and passes API requests on to
+a real Angarium server.
 
-It sends the service's headers, so that a page that the headers would block also fails here.
+The web server sends the same security headers as Angarium. A page that these headers block fails here.
 """
 
 import http.client
@@ -28,7 +29,7 @@ NEVER = "2099-01-01T00:00:00.000Z"
 
 
 class Front:
-    """The console of the API at `upstream` (host, port), on a port of 127.0.0.1 until it is closed."""
+    """A running web server on 127.0.0.1. Its console is that of the Angarium server at `upstream`."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         self.upstream: tuple[str, int] | None = upstream

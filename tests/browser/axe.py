@@ -13,8 +13,8 @@ COLOURS = "{type: 'rule', values: ['color-contrast', 'link-in-text-block']}"
 
 
 def bring(window: Window) -> None:
-    """Add axe to each page of a window, because sending its 600 kB for every check takes as long as the
-    check."""
+    """Make each page of the window load axe when it opens. Sending axe's 600 kB for every check would
+    take as long as the check itself."""
     window.page.add_init_script(path=AXE)
 
 
@@ -25,7 +25,7 @@ def violations(window: Window) -> list[Any]:
 
 
 def violations_of_colours(window: Window) -> list[Any]:
-    """Return axe's findings about colors on a page that it has already checked in another scheme."""
+    """Return axe's findings about colors. `violations` has checked the page in another color scheme."""
     return _found(window, COLOURS)
 
 

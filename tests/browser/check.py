@@ -19,7 +19,10 @@ MISSING = "types, lint and format of web/ need npm. On Debian and Ubuntu: apt in
 
 
 def main(*, mend: bool) -> int:
-    """Check the files, and format them if `mend`. Return the exit code."""
+    """Check the files. If `mend` is true, Biome also formats them and corrects what it can.
+
+    Return the exit code.
+    """
     if not WEB.ready():
         print(f"{'Error' if os.environ.get('CI') else 'Left out'}: {MISSING}", file=sys.stderr)
         return 1 if os.environ.get("CI") else 0

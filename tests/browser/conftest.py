@@ -13,7 +13,7 @@ from tests.browser.yard import Yard
 
 
 def require_chromium() -> str:
-    """Return the browser's program. Without it, skip the test, or fail it where CI is set."""
+    """Return the path of Chromium. Without Chromium, skip the test, or fail it if CI is set."""
     if CHROMIUM is None:
         message = "These tests need Chromium. On Debian and Ubuntu: apt install chromium"
         if os.environ.get("CI"):
@@ -24,8 +24,8 @@ def require_chromium() -> str:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Window]:
-    """The Chromium that these tests share. While it runs, its thread cannot run another asyncio loop,
-    so it ends before another package's tests begin."""
+    """The Chromium that these tests share. While Chromium runs, no other asyncio loop can run in this
+    thread. So Chromium is stopped before the tests of the next package begin."""
     with open_browser(require_chromium()) as opened:
         yield opened
 
@@ -55,8 +55,8 @@ def yard() -> Iterator[Yard]:
 
 @pytest.fixture(scope="package")
 def first_tab(browser: Window, front: Front) -> Iterator[Window]:
-    """A tab that shows no page of the console. Tabs opened from it share its cache of the console's
-    files."""
+    """A tab that shows no page of the console. The tests' tabs are opened from this tab, so that all of
+    them use one cache of the console's files."""
     with browser.another(front.url) as window:
         window.page.goto(f"{front.url}/livez")
         yield window

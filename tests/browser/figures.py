@@ -38,12 +38,12 @@ SLIDES = 5
 WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
 EVENTS, RATE, PAGES = 20_000, 5_000, 10  # for the main path
 TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
-# No more turns are run once the ratio's confidence interval is this narrow.
+# Turns beyond the first five are run only while the confidence interval of the result is wider than this.
 WIDE = 0.03
 TOPICS = "throughput,health,dlq"  # the topics that an overview follows
-# `shown(selector, text)` waits for a drawn frame in which all of the selector's elements have the text,
-# and resolves to its time. `expect(selector, text)` waits from the next input on, and resolves to the ms
-# since that input.
+# `shown(selector, text)` waits until a frame is drawn in which every element of the selector contains the
+# text. It resolves to the time of the frame. After `expect(selector, text)`, the promise `took` resolves
+# to the ms from the user's next input to such a frame.
 WATCH = """
 globalThis.shown = (selector, text) => new Promise((done, fail) => {
   setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), HANGS_MS);
@@ -85,7 +85,7 @@ def p95(values: list[float]) -> float:
 
 
 def after_input(window: Window, act: Callable[[], object], selector: str, text: str) -> float:
-    """Return the ms from an input to the frame that shows its result."""
+    """Make the input `act`. Return the ms until a drawn frame shows `text`, the result of the input."""
     window.page.evaluate("(wanted) => { expect(...wanted); }", [selector, text])
     act()
     took: float = window.page.evaluate("took")
@@ -184,7 +184,8 @@ def idle(window: Window, house: House, watched_s: float) -> Figure:
 
 
 def main_path() -> Figure:
-    """Compare the cost per event, from its POST to its delivery, with ten watching pages and with none.
+    """Return how much more an event costs, from its POST to its delivery, while ten pages are open. The
+    figure is a ratio: 1 means that the pages cost nothing.
 
     This takes at most five minutes on a quiet computer.
     """
