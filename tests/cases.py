@@ -1,8 +1,8 @@
-"""A decorator that runs one test for a table of cases with the same fixtures.
+"""A decorator that runs one test for several cases. All cases share the same fixtures.
 
-A server and its database cost a quarter of a second of CPU. Cases that leave nothing behind, such
-as refused requests, can share them. Each case is still reported on its own. Cases that see
-the effects of other cases need `pytest.mark.parametrize`, which gives each case its own fixtures.
+It takes a quarter of a second of CPU time to start a server and its database. Cases that leave nothing
+behind, such as refused requests, can share one server. Each case is still reported on its own. Cases that
+see the effects of other cases need `pytest.mark.parametrize`, which gives each case its own fixtures.
 """
 
 import functools

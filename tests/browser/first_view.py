@@ -15,7 +15,8 @@ SCRIPTS = 16
 BYTES = 80_000  # the page and its files as they are sent: gzipped
 REQUESTS = 3  # to the API
 MEDIAN_MS = 300
-# Records when the first frame with figures and rows began and ended, in ms since the navigation began.
+# Records when the browser began and ended to draw the first figures and rows, in ms since the navigation
+# began.
 WATCH = """
 globalThis.firstView = new Promise((done) => {
   new MutationObserver((_, watch) => {
@@ -34,7 +35,9 @@ LOADED = """(drawn) => ["navigation", "resource"].flatMap((kind) => performance.
 
 
 class FirstView(NamedTuple):
-    """The cost of a first view: paths of scripts and of the API, bytes of the page and its files."""
+    """The cost of a first view: the paths of scripts and of API requests, and the bytes of the page and
+    its files.
+    """
 
     ms: float
     scripts: list[str]
@@ -57,7 +60,7 @@ def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstVi
 
 
 def first_view(frame: Frame) -> FirstView:
-    """Return the cost of a frame's first view. `WATCH` must have run before its scripts."""
+    """Return the cost of a frame's first view. `WATCH` must have run before the frame's own scripts."""
     shown: dict[str, float] = frame.evaluate("globalThis.firstView")
     loaded: list[Any] = frame.evaluate(LOADED, shown["drawn"])
     paths = [urlsplit(each["url"]).path for each in loaded]

@@ -57,7 +57,7 @@ class Crowd:
             self.house.post_batch(numbers, kind=f"{name.lower()}.made")
 
     def unsound(self, name: str) -> str:
-        """Publish a script that fails for each event of a new destination."""
+        """Create a destination, and publish a script for it that fails for every event."""
         source = f'function transform(event) {{ throw new Error("no size of {name}"); }}'
         made = self.destination(name, retrySchedule=[])
         script = {"destinationId": made, "name": "Size", "source": source}

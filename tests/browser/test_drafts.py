@@ -1,4 +1,6 @@
-"""Drafts that are tried before they take effect: a script without events, a schema with its example."""
+"""Drafts that are tried before they take effect: a script for a destination that has no events yet, and a
+schema with its example.
+"""
 
 import re
 

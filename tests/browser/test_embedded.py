@@ -9,7 +9,8 @@ from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
 from tests.clients.drivers import built
 
-# With a customer's token, the script reads and changes destinations, and is refused the list of API keys.
+# The script uses a customer's token. It reads destinations and changes one of them. The API refuses its
+# request for the list of API keys.
 BY_CLIENT = """
 async ([module, url, token, delivery]) => {
     const { Angarium } = await import(module);
@@ -90,7 +91,8 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        # After three quarters of its token's five minutes, the frame gets another customer's token.
+        # A token lasts for five minutes. After three quarters of that time, the frame gets the token of
+        # another customer.
         page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()

@@ -9,7 +9,7 @@ from tests.browser.conftest import require_chromium
 from tests.browser.figures import measured
 
 DELIVERIES = 2_000
-# The bounds of counts hold for each view. Times are not judged here, so few of each are enough.
+# Few repetitions are enough: the test judges only counts, which are the same each time, and no durations.
 REPEATED = {"VIEWS": 3, "ROUNDS": 1, "ENDS": 3, "SLIDES": 1}
 
 
@@ -17,8 +17,8 @@ def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     require_chromium()
     for name, times in REPEATED.items():
         monkeypatch.setattr(measuring, name, times)
-    # The program starts a Playwright of its own. A thread can have only one, and this thread has that of
-    # the other tests, so the program runs in another thread.
+    # The program starts a Playwright of its own, but a thread can run only one Playwright. This thread
+    # already runs the Playwright of the other tests, so the program gets another thread.
     with ThreadPoolExecutor(1) as pool:
         figures = pool.submit(measured, DELIVERIES, watched_s=0.5).result()
     assert len(figures) == 8

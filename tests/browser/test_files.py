@@ -1,4 +1,6 @@
-"""Rules for the files in `web`: vendored bytes, texts in every language, lengths."""
+"""Rules for the files in `web`: vendored files are unchanged, each text exists in every language, and no
+file is too long.
+"""
 
 import hashlib
 import json
@@ -22,7 +24,7 @@ OURS = sorted(
 TEXT = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"(?:,\s*"((?:[^"\\]|\\.)*)")?')
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": ?$|^  "((?:[^"\\]|\\.)*)": ', re.M)
 CATALOGUE = WEB / "shared" / "i18n" / "de.js"
-# The API's enumerations that no page shows, or that pages describe in their own texts.
+# Enumerations of the API that no page shows, or for which pages have texts of their own.
 UNSHOWN = {
     "AnalyticsGranularity",
     "AnalyticsPeriod",

@@ -1,4 +1,6 @@
-"""A running replay in the console and the portal: the change of its rate, and its failures by cause."""
+"""A running replay in the console and the portal: its rate is changed, and its failures are shown by
+cause.
+"""
 
 import re
 from typing import Any
@@ -25,10 +27,11 @@ def settled(house: House, destination: str, count: int) -> None:
 
 
 def slow_replay(house: House, destination: str) -> str:
-    """Start a replay at a rate at which only its first delivery is sent. Return when that is delivered.
+    """Start a replay at a rate so slow that only the replay's first delivery is sent. Return when this
+    delivery is delivered.
 
-    A higher rate sends the next delivery immediately, because the wait at the slow rate does not
-    apply to it.
+    If a test then sets a higher rate, the next delivery is sent immediately: the wait for the slow rate
+    ends.
     """
     body = {"destinationId": destination, "ratePerSecond": SLOW}
     made = str(house.api("POST", "/replay-jobs", body)["id"])

@@ -1,4 +1,6 @@
-"""The editor of routing rules: its requests, others' changes meanwhile, and the trial of an event."""
+"""The editor of routing rules: its requests, changes by other users during editing, and the trial of an
+event.
+"""
 
 from typing import Any
 

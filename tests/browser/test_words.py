@@ -1,6 +1,8 @@
-"""The words of the API in pages: a choice or a table of texts has all words of its enumeration.
+"""The API's words in pages: each list of options and each table of texts has all words of its
+enumeration.
 
-`web/shared/words.js` is generated; the lists with labels, or in an order of their own, are not.
+The lists in `web/shared/words.js` are generated. Pages have handwritten lists where they need labels or
+another order.
 """
 
 import json
@@ -53,7 +55,9 @@ def closed(text: str, start: int, brackets: str = "[]") -> str:
 
 
 def choices_of(text: str) -> list[set[str]]:
-    """Return the words of each choice of a page that has words of the API."""
+    """Return the API's words in each list of options in a page's source. Lists without such words are
+    left out.
+    """
     found = []
     for match in re.finditer(r"\boptions: (?:(\[)|([A-Z]\w*)\b)", text):
         start = match.start(1)

@@ -22,7 +22,9 @@ TYPES = ("order.created", "order.paid", "invoice.finalised", "customer.updated")
 
 
 class Town:
-    """A server, a receiver and the objects there. `ids` maps names to ids."""
+    """A server, a receiver, and the objects that the tests create on the server. `ids` maps the name of
+    an object to its id.
+    """
 
     def __init__(self, house: House, receiver: Receiver) -> None:
         self.house, self.receiver = house, receiver

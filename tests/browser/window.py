@@ -77,8 +77,9 @@ class Window:
 
     @contextmanager
     def tab(self) -> Iterator["Window"]:
-        """Open a tab beside this one. It shares the cached files, but no other state of earlier tabs.
-        Its test must not set the clock, which all tabs share."""
+        """Open a tab beside this page. The tab shares the cached files with earlier tabs, but no other
+        state. A test that uses the tab must not set the clock, because all tabs share one clock.
+        """
         context = self.page.context
         try:
             yield self._shown(context, self.url)
@@ -92,12 +93,16 @@ class Window:
             self.page.evaluate("localStorage.clear()")
 
     def hear(self, kind: str, text: str) -> None:
-        """Record the page's complaints, except refused requests, which the page itself reports."""
+        """Record the errors of the page. Chromium's messages about refused requests are left out, because
+        the page itself shows its user such refusals.
+        """
         if kind == "error" and "Failed to load resource" not in text:
             self.complaints.append(text)
 
     def asked(self) -> list[str]:
-        """Return only requests to the API: the page can load modules of rarer parts at any time."""
+        """Return the requests to the API. Requests for modules are left out, because the page can load a
+        module at any time.
+        """
         return [each for each in self.requests if "/assets/" not in each]
 
     def forget(self) -> None:
@@ -115,7 +120,9 @@ class Window:
         return self.page
 
     def settled(self) -> None:
-        """Wait until the page has a title, no skeleton, and no rows of earlier filters."""
+        """Wait until the page has a title and no skeleton, and does not show rows of the previous filter
+        any more.
+        """
         self.page.wait_for_selector("main h1")
         unfinished = ".skeleton:not(.sample *), [aria-busy=true]"
         self.page.wait_for_selector(unfinished, state="detached")
@@ -128,8 +135,9 @@ class Window:
         self.page.wait_for_selector("main h1")
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait until a handler of the page's events has recorded something. Handlers only run while the
-        page is queried."""
+        """Wait until a handler of the page's events has recorded something. The loop queries the page
+        again and again, because Playwright runs handlers only during a query.
+        """
         until(lambda: self.page.evaluate("true") and condition(), what)
 
     def shoot(self, name: str) -> None:
@@ -157,7 +165,8 @@ class Window:
 @contextmanager
 def open_browser(program: str) -> Iterator[Window]:
     """Start a browser."""
-    # The service's bridge to asyncio installs a loop in which Playwright cannot run.
+    # The service's bridge to asyncio changes the kind of loop that asyncio creates, and Playwright cannot
+    # run in a loop of that kind. Here asyncio creates its own loop again.
     with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
         started = sync_playwright()
         playwright = started.__enter__()

@@ -91,7 +91,9 @@ class Yard:
         return str(told.body["id"])
 
     def allow(self, *denied: str, **settings: Any) -> None:
-        """Set the customers' abilities, and other settings of the workspace."""
+        """Allow customers all actions except the `denied` actions, and change other settings of the
+        workspace.
+        """
         may = {name: name not in denied for name in ABILITIES}
         self.house.api("PATCH", "/workspace", {"customerMay": may, **settings})
 

@@ -1,6 +1,6 @@
-"""Checks the promises only from the sender's log and the receivers' log.
+"""Checks the service's promises against the log of the sender and the log of the receivers.
 
-The caller gives the times of kills and freezes, because only then may a delivery come twice.
+The caller gives the times of kills and freezes, because a delivery is allowed to come twice only then.
 """
 
 import json
@@ -20,8 +20,9 @@ LATE_S = (
 WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
-# Within this time after a kill, receivers read everything that the process had sent. A takeover takes
-# longer, because a standby checks four times, 0.1 s apart.
+# By this time after a kill, receivers have read everything that the killed process sent. Later requests
+# come from the process that took over. A takeover lasts longer than this, because a standby checks four
+# times at intervals of 0.1 s.
 LEFT_S = 0.25
 
 
@@ -37,11 +38,11 @@ class Interval:
 class Arrival:
     """One request at a receiver.
 
-    - `answered`: when a complete 200 was written, or None.
-    - `doubtful`: the receiver was killed while it wrote one.
-    - `sent`: the earliest time at which the request can have been sent. A frozen receiver reads a
-      request long after it was sent.
-    - `late`: it was read so late that its sender may have given up.
+    - `answered`: the time at which the receiver had written a complete 200, or None.
+    - `doubtful`: the receiver was killed while it wrote a 200.
+    - `sent`: the earliest time at which the request can have been sent. A frozen receiver reads a request
+      long after it was sent.
+    - `late`: the receiver read the request so late that the sender may have given up the attempt by then.
     """
 
     path: str
@@ -102,8 +103,8 @@ def judged(
 ) -> Verdict:
     """Judge a round.
 
-    `crashes`: when attempts in flight were cut off. `database`: when the database, or the way to it, had
-    a fault.
+    `crashes`: the times at which attempts in flight can have been cut off. `database`: the times at which
+    the database, or the network to it, had a fault.
     """
     verdict = Verdict()
     events, batches = _sent(sent, verdict)
@@ -169,7 +170,7 @@ def latest(sent: Path, received: Path) -> float:
 
 
 def pauses(received: Path) -> list[float]:
-    """Return the seconds between consecutive arrivals, where they are more than LEFT_S."""
+    """Return the pauses between consecutive arrivals that are longer than LEFT_S, in seconds."""
     came = sorted(arrival.at for arrival in _received(received))
     return [after - before for before, after in pairwise(came) if after - before > LEFT_S]
 
@@ -237,7 +238,7 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """An event always comes under the id that its sender got, with the same bytes."""
+    """Check that an event always arrives with the id that its sender got, and with the same bytes."""
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:
@@ -254,8 +255,9 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the index in `come` of each event's first success, in rising order. An answer that a kill
-    interrupted counts as a success if the event did not come again."""
+    """Return the index in `come` of each event's first success, in the order of arrival. An answer that a
+    kill interrupted counts as a success only if no arrival of the event was answered completely.
+    """
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
@@ -267,8 +269,9 @@ def _firsts(come: list[Arrival]) -> dict[str, int]:
 def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
-    """An event that was posted after another event's 202 must arrive after that event. `lanes`: compare
-    only events of the same lane; otherwise compare all events."""
+    """Check the order of arrival. If event B was posted after the 202 for event A, B must arrive after A.
+    With `lanes`, only events of the same lane are compared; without it, all events are.
+    """
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
     for n in firsts:
@@ -291,8 +294,8 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """A receiver gets a delivery again after its success only if a crash may have prevented the
-    record of that success.
+    """Check repeated deliveries. After the success of a delivery, the receiver gets the delivery again
+    only if a crash may have prevented the service from recording the success.
     """
     answered: dict[str, tuple[float, float]] = {}
     wrong = []

@@ -1,9 +1,10 @@
-"""A wrong wall clock: made by libfaketime if the machine has it, otherwise by a stand-in.
+"""A wrong wall clock. It comes from libfaketime if that is installed, otherwise from this module's
+stand-in.
 
     python -m tests.chaos.clock FILE serve ...
 
-The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in wraps the two
-functions by which the server asks for the wall clock, then runs the command line.
+FILE contains the offset of the clock in the format of libfaketime (`+3600` seconds). The stand-in
+replaces `time.time` and `time.time_ns` with functions that add the offset. Then it runs the command line.
 """
 
 import os
@@ -21,7 +22,7 @@ def faketime() -> str | None:
 
 
 def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments for `python -m` and the variables of a server with this clock."""
+    """Return the arguments for `python -m` and the environment variables of a server with this clock."""
     library = faketime()
     if library is not None:
         return ["bench.traceable"], {

@@ -1,6 +1,6 @@
-"""A PostgreSQL cluster of the chaos tests: made, copied, followed by a standby, killed and started.
+"""A PostgreSQL cluster for the chaos tests. The tests copy it, give it a standby, kill it and start it.
 
-For the server under test it is an operator's database.
+The server under test gets the address of the cluster, as if it were an operator's own database.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ GONE_S = HANGS_S
 ORPHANS_S = 15.0  # for the end of its children, after the postmaster's end
 QUERY_S = 5.0
 # The errors of a query while the cluster is in trouble. asyncpg raises InternalClientError if the
-# connection ends within an answer.
+# connection ends in the middle of an answer.
 AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 UP = {"ready", "standby"}  # states in postmaster.pid
 MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -56,7 +56,7 @@ FOLLOWED = "ALTER SYSTEM SET synchronous_standby_names = '*'"
 
 
 class Cluster:
-    """One cluster in `folder`, which PostgreSQL's account may enter."""
+    """One PostgreSQL cluster in `folder`. PostgreSQL's account must be able to enter `folder`."""
 
     def __init__(self, folder: Path, connections: int = 60) -> None:
         self._connections = connections
@@ -83,7 +83,9 @@ class Cluster:
         self._configure()
 
     def follow(self, primary: "Cluster") -> None:
-        """Make a standby of a running cluster, which from now on waits for it at each commit."""
+        """Make this cluster the standby of `primary`, which is running. From now on, each commit on the
+        primary waits for this standby.
+        """
         account = self._account()
         self._run(
             "pg_basebackup", "-h", str(primary.folder), "-U", "postgres", "-D", str(self.data),
@@ -118,7 +120,9 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Do nothing: only a database that Patroni manages moves by itself."""
+        """Do nothing. The proxy must follow only a database that Patroni manages, because Patroni can
+        make another server the leader at any time.
+        """
         del tell
         yield
 
@@ -247,7 +251,7 @@ class Cluster:
             await connection.close(timeout=QUERY_S)
 
     def caught_up(self) -> bool:
-        """True if a standby has everything that this cluster has committed."""
+        """Return True if a standby has everything that this cluster has committed."""
         rows = self.query(
             """SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
             AND flush_lsn >= (SELECT pg_current_wal_lsn())"""
@@ -272,7 +276,7 @@ def disk(folder: Path, mib: int) -> Iterator[bool]:
 
 
 def _lives(pid: int) -> bool:
-    """A process that has ended but was not waited for does not live."""
+    """Return True if the process runs. A process that has ended but was not waited for does not run."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -1,9 +1,9 @@
-"""Posters in a process of their own. Each try is a line of the sender's log, with its answer.
+"""Posters in a process of their own. The sender's log has a line for each try, with the answer.
 
     python -m tests.chaos.load
 
-A poster is a lane: it posts the next request only when it knows the fate of the last one, or has
-given it up.
+Each poster is one lane of events. It posts its next request only when it knows the result of its last
+request, or has given that request up.
 """
 
 import http.client
@@ -35,7 +35,8 @@ class Manner:
     pause_s: float = 0.02
 
 
-# Posters of every kind. "batch" sends each batch once, to show that none is accepted only in part.
+# The kinds of posters. "batch" sends each batch only once, because a repeated batch would hide that the
+# server had accepted only a part of it.
 MANNERS = {
     "one": Manner(),
     "two": Manner(pause_s=0.01),

@@ -84,7 +84,9 @@ class Member:
             self._process = _started(self._folder, "patroni", str(self._file))
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
-        """Send a request to the member's Patroni; the status is 0 without an answer."""
+        """Send a request to the Patroni of this member. Return the status and the text of the answer, or
+        the status 0 if no answer comes.
+        """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._rest}{path}", data)
         try:
@@ -101,7 +103,7 @@ class Member:
 
     @property
     def follows(self) -> bool:
-        """True if each commit waits for it."""
+        """Return True if each commit on the leader waits for this member."""
         return self.ask("/sync")[0] == 200
 
     def kill(self) -> None:
@@ -142,7 +144,7 @@ class Pair(Cluster):
         self.wait_safe()
 
     def wait_safe(self) -> Member:
-        """Wait until one leads and each commit waits for the other; return the leader."""
+        """Wait until one member leads, and each commit waits for the other member. Return the leader."""
         give_up = time.monotonic() + READY_S
         while time.monotonic() < give_up:
             leader = self.leader()
@@ -158,7 +160,7 @@ class Pair(Cluster):
 
     @property
     def address(self) -> str:
-        """Without a leader, the last leader's address."""
+        """The leader's address. While there is no leader, the address of the last leader."""
         leader = self.leader()
         if leader is not None:
             self._last = f"127.0.0.1:{leader.port}"

@@ -34,8 +34,9 @@ class Step:
 class Plan:
     """The plan of a seed.
 
-    `followed`: the database has a standby. No step begins after `seconds`. `hands`: sequences of steps;
-    the sequences run at the same time. Each of the `nodes` has `workers` workers.
+    `followed`: the database has a standby. No step begins after `seconds`. `hands`: sequences of steps. A
+    thread runs each sequence, so all sequences run at the same time. Each of the `nodes` has `workers`
+    workers.
     """
 
     seed: int
@@ -48,7 +49,9 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
-    """Draw a round of about `seconds`: as many steps as fit if none takes longer than planned."""
+    """Draw a round of about `seconds`. Each sequence gets steps until their planned pauses and durations
+    add up to `seconds`.
+    """
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
@@ -67,8 +70,8 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: in
 
 
 def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
-    """Draw a round that measures how long a part's moves take: by "kills" or "hand-overs" of its
-    node.
+    """Draw a round that measures how long a part takes to move to another node. With `how` "kills", the
+    node that has the part is killed. With "hand-overs", the node hands the part over.
     """
     chance = random.Random(seed)
     steps: list[Step] = []
@@ -88,7 +91,8 @@ def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> P
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
-    # These kinds come last, after the failover, because they are impossible while there is a standby.
+    # Cancelled statements and ended sessions are impossible while there is a standby. They therefore come
+    # last: after the failover there is no standby.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
     return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers, parts)
 

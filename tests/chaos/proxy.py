@@ -54,7 +54,9 @@ class Proxy:
         self._pairs: set[Pair] = set()
 
     async def serve(self) -> None:
-        """Forward until standard input ends. The first command can name the port to listen on."""
+        """Run the proxy until standard input ends. Each line of standard input is a command. The first
+        command can name the port on which the proxy listens.
+        """
         command = json.loads(await trio.to_thread.run_sync(sys.stdin.readline))
         async with trio.open_nursery() as nursery:
             listeners = await trio.open_tcp_listeners(command.pop("port", 0), host="127.0.0.1")

@@ -2,9 +2,11 @@
 
     python -m tests.chaos.receiver
 
-Commands set how each path answers. `ok` and `slow` end in a complete 200, as does `flap` every other
-time; other modes never do. Lines of the log: a request arrived; its answer is about to be written; the
-answer was or was not written.
+Commands set how each path answers. In the modes `ok` and `slow`, each request gets a complete 200. In the
+mode `flap`, every other request does. In the other modes, no request gets a complete 200.
+
+The log has up to three lines for a request. The first line says that the request arrived. The second line
+says that a 200 is about to be written. The third line says if the 200 was written.
 """
 
 import hashlib
@@ -116,8 +118,8 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            # If this process is killed after "answering" and before a later line of this request, it is
-            # unknown if the answer was sent.
+            # If this process is killed between the line "answering" and the next line for this request,
+            # nobody knows if the answer was sent.
             self._tell_of(number, "answering")
             try:
                 await stream.send_all(OK)

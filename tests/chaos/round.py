@@ -43,7 +43,7 @@ class Outcome:
     memory_mb: float = 0.0
     descriptors: int = 0
     impossible: set[str] = field(default_factory=set)
-    # For each kill of the delivering process: the seconds until another process delivers.
+    # One value for each kill of the process that delivers: the seconds until another process delivers.
     resumed_s: list[float] = field(default_factory=list)
     paused_s: list[float] = field(default_factory=list)
     latest_s: float = 0.0  # the longest time from a request to the first arrival of its event
@@ -230,7 +230,9 @@ class Round:
 
 
 def _broken(line: str) -> bool:
-    """A line shows a fault if it is no log entry, or has a stack whose error is not `REPLACED`."""
+    """Return True if a line of a server's log shows a fault. The line does so if it is no log entry, or
+    if it has the traceback of an error other than `REPLACED`.
+    """
     try:
         told = json.loads(line)
     except ValueError:

@@ -31,7 +31,9 @@ STARTED = '"worker.started"'
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A server's exit by itself, and the time at which the keeper saw it."""
+    """The exit of a server that ended by itself, and the time at which the keeper noticed it. The keeper
+    is the thread that restarts the server.
+    """
 
     code: int
     at: float
@@ -125,7 +127,9 @@ class Server:
             self._wanted = False
 
     def wait_ended(self) -> int:
-        """Return the exit code of a server that ends by itself, as after a replacement."""
+        """Wait for the end of a server that ends by itself, for example because another server has
+        replaced it. Return the exit code.
+        """
         assert self._process is not None
         return self._process.wait(ENDING_S)
 

@@ -1,4 +1,4 @@
-"""One round with every disturbance once: nothing is lost, invented, reordered or sent without need."""
+"""Rounds that have every disturbance once. No event is lost, invented, reordered or sent without need."""
 
 import shutil
 import tempfile
@@ -20,7 +20,9 @@ LEAST = 100  # accepted events: fewer would prove little
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with a short name, because of its sockets. PostgreSQL's account can enter it."""
+    """A folder that PostgreSQL's account can enter. Its name is short, because the path of a Unix socket
+    must be short.
+    """
     folder = Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.chmod(0o755)
     yield folder

@@ -1,4 +1,4 @@
-"""The checker finds each promise that a test breaks in logs that are otherwise correct."""
+"""The checker finds broken promises. Each test changes correct logs so that they break one promise."""
 
 import json
 from collections.abc import Callable

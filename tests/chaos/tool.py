@@ -1,4 +1,6 @@
-"""A program of the chaos tests in its own process. It gets commands and answers in lines of JSON."""
+"""A program of the chaos tests in its own process. It reads commands and writes answers, each as one line
+of JSON.
+"""
 
 import json
 import subprocess

@@ -53,7 +53,7 @@ class PatroniTemplate(Template):
 
 
 class Timeline:
-    """The round's actions with their times, as lines on disk, which people read."""
+    """The round's actions with their times, as lines of a file that is made for people."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -80,8 +80,10 @@ class World:
         workers: int = 1,
         parts: int = 1,
     ) -> None:
-        """`nodes` servers share `parts`, and reach each other over links that can be cut. Each server has
-        `workers` workers."""
+        """`nodes` is the number of servers. `parts` is the number of parts that the servers divide among
+        themselves. Tests can cut the links between the servers. `workers` is the number of workers of
+        each server.
+        """
         self._workers, self._parts = workers, parts
         processes = max(workers, parts)
         self._connections = 60 if processes == 1 else WORKER_CONNECTIONS * (processes + 1) * 2
@@ -128,7 +130,8 @@ class World:
             "ANGARIUM_LOG_LEVEL": "info",
             "ANGARIUM_LOG_FORMAT": "json",
             "ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S),
-            # Few deliveries fit in memory and actors leave it soon, so servers often read the store.
+            # With these small limits, servers often read deliveries from the store: few deliveries fit in
+            # memory, and an actor without work leaves memory after a second.
             "ANGARIUM_PASSIVATE_AFTER": "1",
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
@@ -160,11 +163,15 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """All servers if links join them, otherwise only the server that gets the requests now."""
+        """All servers of a cluster. Without a cluster, only the server that gets the requests now: it has
+        replaced the earlier servers.
+        """
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """None if no server has the workspace's part, or if the database does not answer."""
+        """Return the server that has the workspace's part. Return None if no server has the part, or if
+        the database does not answer.
+        """
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
             found = [row[0] for row in self.rows(sql, self.part(self._parts))]

@@ -3,8 +3,8 @@
 from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
 
-# A book has faults of one kind. Each book has a thread of its own, so that faults of several kinds happen
-# at the same time.
+# A book is a list of faults, such as all faults of the network. A round has a thread for each book, so
+# faults of different books happen at the same time.
 BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
     servers.BOOK,
     (*databases.BOOK, *disks.BOOK),

@@ -1,4 +1,6 @@
-"""Faults of PostgreSQL: killed, frozen, restarted, failed over, crowded, its statements cancelled."""
+"""Faults of PostgreSQL: it is killed, frozen, restarted, failed over or out of connections, or its
+statements are cancelled.
+"""
 
 import asyncio
 import os
@@ -37,7 +39,9 @@ class DatabaseKilled(Disturbance):
 
 
 class BackendKilled(Disturbance):
-    """One of PostgreSQL's processes gets signal 9. PostgreSQL ends all others, and recovers by itself."""
+    """A PostgreSQL process that serves one of our connections gets signal 9. PostgreSQL then ends its
+    other processes, and recovers by itself.
+    """
 
     touches = frozenset({DATABASE})
     kills, weight = 1, 3
@@ -52,7 +56,8 @@ class BackendKilled(Disturbance):
 
 class DatabaseFrozen(Disturbance):
     """SIGSTOP to all of PostgreSQL's processes. The longest freezes exceed the time limit of a node's
-    heartbeat, the shortest do not."""
+    heartbeat. The shortest freezes do not.
+    """
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 6.0)
@@ -82,7 +87,9 @@ class DatabaseRestartedAtOnce(DatabaseRestarted):
 
 
 class FailedOver(Disturbance):
-    """The primary is killed for good, its synchronous standby is promoted, and the proxy leads to it."""
+    """The primary is killed and never returns. Its synchronous standby is promoted, and the proxy then
+    connects servers to the standby.
+    """
 
     touches = frozenset({DATABASE, ROAD})
     kills = 1
@@ -94,8 +101,9 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # When a primary restarts, commits that waited for the standby count as done, as PostgreSQL's
-        # manual says. A failover before the standby has them would lose acknowledged commits.
+        # When a primary restarts, it treats commits that waited for the standby as done, as PostgreSQL's
+        # manual says. A failover before the standby has these commits would lose them, although
+        # PostgreSQL has acknowledged them.
         world.primary.revive()
         give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():
@@ -114,7 +122,9 @@ class FailedOver(Disturbance):
 
 
 class OutOfConnections(Disturbance):
-    """Other clients take all free connections, and the server's connections as soon as they end."""
+    """Other clients take all free connections of PostgreSQL. The fault then ends connections of the
+    server, so that the other clients can take these too.
+    """
 
     touches = frozenset({DATABASE})
     for_s = (1.0, 4.0)
@@ -152,8 +162,9 @@ class StatementsCancelled(Disturbance):
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        # If a commit is cancelled while it waits for its standby, PostgreSQL reports it as done, with a
-        # warning. A failover could then lose it.
+        # Impossible with a standby. If a commit is cancelled while it waits for the standby, PostgreSQL
+        # reports the commit as done, with a warning. If a failover follows before the standby has the
+        # commit, the commit is lost.
         return world.standby is None
 
     def begin(self) -> None:

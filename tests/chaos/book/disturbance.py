@@ -1,4 +1,6 @@
-"""The base of all disturbances: each begins, lasts for a while, and ends. Some must not meet."""
+"""The base of all disturbances. A disturbance begins, lasts for a while, and ends. Two disturbances that
+touch the same thing never run at the same time.
+"""
 
 import random
 import time

@@ -1,5 +1,5 @@
-"""Faults of a cluster whose machines share the parts (shares of the workspaces): of one process, or
-of a whole machine.
+"""Faults of a cluster in which each machine owns some of the parts; each part owns some of the
+workspaces. A fault hits one process of a machine, or the whole machine.
 """
 
 import os
@@ -14,7 +14,9 @@ READY_S = 15.0  # without the database the machine is not ready by then; its kee
 
 
 class HolderTrouble(nodes.NodeTrouble):
-    """A fault of only the process that has the workspace's part, not of its machine."""
+    """A fault of the process that has the workspace's part. The other processes of its machine keep
+    running.
+    """
 
     def _chosen(self) -> Server:
         return self.world.active_server() or super()._chosen()
@@ -28,8 +30,8 @@ class HolderTrouble(nodes.NodeTrouble):
 
 
 class HolderKilled(HolderTrouble):
-    """Signal 9 to the process. If another machine's process takes the part meanwhile, the
-    restarted process is a standby.
+    """Signal 9 to the process that has the workspace's part. The machine restarts the process. If a
+    process of another machine has taken the part by then, the restarted process is a standby.
     """
 
     for_s = (0.2, 2.0)
@@ -42,8 +44,9 @@ class HolderKilled(HolderTrouble):
 
 
 class HolderFrozen(HolderTrouble):
-    """SIGSTOP to the process, for shorter or longer than a takeover takes. When the process continues, it
-    must do no harm."""
+    """SIGSTOP to the process that has the workspace's part, for shorter or longer than a takeover takes.
+    When the process continues, it must do no harm.
+    """
 
     for_s = (0.5, 7.0)
     weight = 4
@@ -72,7 +75,9 @@ class MachineKilled(nodes.ActiveKilled):
 
 
 class MachineDrained(nodes.NodeTrouble):
-    """The machine's parts move away while all processes work, and move back when the drain ends."""
+    """A machine is drained: its parts move to other machines while all processes work. When the drain
+    ends, parts move back.
+    """
 
     for_s = (1.0, 5.0)
     weight = 4

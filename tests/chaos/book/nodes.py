@@ -12,7 +12,7 @@ READY_S = 15.0  # without the database the server is not ready by then; its keep
 
 
 class NodeTrouble(Disturbance):
-    """A fault of one server. Meanwhile, clients use another one."""
+    """A fault of one server. Meanwhile, clients use another server."""
 
     touches = frozenset({SERVER})
     crashes = True
@@ -26,8 +26,9 @@ class NodeTrouble(Disturbance):
         return self.chance.choice(self.world.servers)
 
     def _leave_the_door(self) -> None:
-        """Send clients to another server, as a load balancer does. If no other server is ready, choose
-        one that is starting: it serves them later."""
+        """Send clients to another server, as a load balancer does. If no other server is ready, send
+        clients to a server that is still starting: it serves clients when it is ready.
+        """
         if self.world.server is self.node:
             ready = [each for each in self.others if each.ready(CHECK_S)]
             self.world.open_door(self.chance.choice(ready or self.others))
@@ -104,8 +105,9 @@ class ActiveEnded(NodeTrouble):
 
 
 class LinksCut(Disturbance):
-    """No byte passes between servers, while all of them reach the database. At the end, their links are
-    reset."""
+    """No byte passes between servers, but every server still reaches the database. At the end, the links
+    between servers are reset.
+    """
 
     touches = frozenset({ROAD})
     for_s = (0.5, 5.0)

@@ -1,4 +1,6 @@
-"""Faults of receivers: they reset, stall, flap, answer garbage, break off, or are killed or frozen."""
+"""Faults of receivers: a receiver resets connections, stalls, flaps, answers garbage, breaks off its
+answer, or is killed or frozen.
+"""
 
 import os
 import random

@@ -1,4 +1,6 @@
-"""Faults of the network to the database: slow, narrow, silent, half open, cut within a message."""
+"""Faults of the network to the database: delay, little bandwidth, silence, half-open or reset
+connections, and connections that end in the middle of a message.
+"""
 
 from tests.chaos.book.disturbance import ROAD, Disturbance
 from tests.chaos.proxy import DOWN, UP
@@ -67,7 +69,9 @@ class CutOff(Disturbance):
 
 
 class CutWithinAStatement(Disturbance):
-    """A connection ends within a statement, which therefore did not run."""
+    """A connection ends when only half of a statement has passed. The database therefore does not run the
+    statement.
+    """
 
     touches = frozenset({ROAD})
     for_s = (0.2, 0.6)
@@ -82,7 +86,9 @@ class CutWithinAStatement(Disturbance):
 
 
 class CutWithinAnAnswer(CutWithinAStatement):
-    """A connection ends within an answer: the statement ran, but its result is lost."""
+    """A connection ends when only half of an answer has passed. The statement ran, but its result is
+    lost.
+    """
 
     way = DOWN
 

@@ -1,4 +1,6 @@
-"""Faults of the server's process: killed, frozen, ended with SIGTERM, replaced by another."""
+"""Faults of the server's process: it is killed, frozen, ended with SIGTERM, or replaced by another
+server.
+"""
 
 import random
 import signal
@@ -45,7 +47,7 @@ class ServerAndDatabaseKilled(Disturbance):
 
 
 class ServerFrozen(Disturbance):
-    """SIGSTOP, for longer or shorter than the server's own time limits."""
+    """SIGSTOP. The longest freezes last longer than an attempt can, the shortest do not."""
 
     touches = frozenset({SERVER})
     for_s = (0.2, TIMEOUT_MS / 1000 + 2)
@@ -82,7 +84,8 @@ class ServerReplaced(Disturbance):
 
     def begin(self) -> None:
         self.first = self.world.server
-        # If both servers were restarted, they would replace each other for ever.
+        # Nothing restarts the first server after its replacement. Otherwise it would replace the second
+        # server, and so on for ever.
         self.first.retire()
         if self.frozen:
             self.first.signal(signal.SIGSTOP)

@@ -17,7 +17,7 @@ HOME_SHARE = 0.7  # share of faults that strike the worker with the workspace; t
 
 
 class WorkerTrouble(Disturbance):
-    """A fault of one worker, mostly of the one that has the workspace."""
+    """A fault of one worker. In most cases it is the worker that has the workspace."""
 
     touches = frozenset({SERVER})
     crashes = True
