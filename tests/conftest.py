@@ -23,21 +23,23 @@ from tests.proofs import MARK, is_proof, lane_of
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
-# The free memory that is needed: more than a run takes, because other programs need some too.
+# Temporary files go to memory only if so much memory is free. A run takes less, but other programs need
+# memory too.
 MEMORY_BYTES = 4 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose a folder for the run's PostgreSQL server and share it with all workers."""
     make_once()
-    # As on CI: results must depend neither on the machine's speed nor on chance.
+    # These are hypothesis's own settings for CI: results depend neither on the computer's speed nor on
+    # chance.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile(
         "patient", deadline=None, derandomize=True, database=None, suppress_health_check=slow
     )
     hypothesis.settings.load_profile("patient")
-    # A shell without job control starts background programs with Ctrl-C ignored. Programs started by
-    # the tests would inherit that.
+    # A shell without job control starts background programs in such a way that they ignore SIGINT
+    # (Ctrl-C). The programs that the tests start would then ignore SIGINT too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = getattr(config, "workerinput", None)
@@ -61,8 +63,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """If `-m` selects or excludes the proofs, skip the files that do not run, because each worker imports
-    all files that it collects."""
+    """If `-m` selects or excludes the proofs (the long tests), do not collect the files whose tests will
+    not run. Each worker would otherwise import these files.
+    """
     lane = lane_of(str(config.getoption("markexpr")))
     if lane is None or collection_path.suffix != ".py":
         return None
@@ -78,8 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _prefer_memory() -> None:
     """Put the temporary files of this process and its children in memory, if enough is free.
 
-    Each test's database consists of some 300 files that are created and removed. Before ext4 reuses an
-    inode, it checks all recently freed inodes. This took more than half of the CPU time.
+    A test's database consists of some 300 files that are created and removed. Before ext4 reuses an
+    inode, it checks all recently freed inodes. On a disk, these checks took more than half of a run's CPU
+    time.
     """
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
@@ -101,8 +105,9 @@ def pytest_configure_node(node: "object") -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close this process's connection to the server. Only pytest's main process, which is no worker, also
-    stops the server."""
+    """Close this process's connection to the server. Workers leave the server running; pytest's main
+    process stops it.
+    """
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()
         if not hasattr(config, "workerinput"):

@@ -1,7 +1,8 @@
 """The distribution of tests to pytest-xdist's workers: whole files, longest first.
 
-One worker runs a whole file, because its tests share servers. Short files run last, so that the
-workers finish at about the same time. Proofs whose tests share nothing are distributed test by test.
+One worker runs a whole file, because the file's tests share servers. Short files run last, so that the
+workers finish at about the same time. Files of proofs (long tests) whose tests share nothing are
+distributed test by test.
 """
 
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 from tests.proofs import is_proof
 
 WHOLE_FILES = "loadfile"
-# The files of each folder share servers, which take about as long to start as their tests to run.
+# One worker runs all files of such a folder, because the files share servers. To start these servers
+# again in another worker would take about as long as the tests.
 TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
-# Files that take ten seconds of CPU, or wait that long for programs that they start.
+# Files whose tests take ten seconds of CPU time, or wait ten seconds for programs that they start.
 LONG = (
     "tests/browser/",
     "tests/process/",
@@ -36,7 +38,8 @@ APART = (
     "tests/sim/",
     "tests/transforms/",
 )
-# Proofs of a minute and more, then those of twenty seconds, then those of ten.
+# Proofs, longest first: proofs that take a minute or more, then proofs of twenty seconds, then proofs of
+# ten.
 LONG_PROOFS = (
     "tests/packages/test_installers.py",
     "tests/transforms/test_hostile.py::test_a_thousand",

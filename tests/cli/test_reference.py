@@ -1,5 +1,6 @@
-"""docs/cli.md: it lists the present commands. Also, `--help` is quick, and shells can complete
-commands."""
+"""The help of the command line: docs/cli.md lists the present commands, `--help` is quick, and shells can
+complete commands.
+"""
 
 import subprocess
 import sys

@@ -11,7 +11,7 @@ from engine.settings import Settings
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed `angarium` command that seems to have started this process."""
+    """The path of an installed `angarium` command. This process seems to be started by it."""
     path = tmp_path / "bin" / "angarium"
     path.parent.mkdir()
     path.touch(mode=0o755)

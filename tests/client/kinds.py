@@ -1,5 +1,5 @@
-"""The possible values of a type, in one form for the client's type hints and the document's
-schemas.
+"""The possible values of a type (its kind). Type hints of the client and schemas of the OpenAPI document
+both have kinds, so the tests can compare them.
 
 A kind is a set of
 - the names of JSON's types ("object" for an object with fields),
@@ -64,8 +64,9 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Return the kind with maps in place of objects, and without "encoded" (JSON that a caller passes as
-    bytes)."""
+    """Return a kind in the form in which tests compare arguments: with maps instead of objects, and
+    without "encoded" (JSON that a caller passes as bytes).
+    """
     return frozenset(map(_opened, kind - {"encoded"}))
 
 

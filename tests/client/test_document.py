@@ -1,4 +1,5 @@
-"""The client and the OpenAPI document: their operations, parameters, fields, types and words agree.
+"""The client agrees with the OpenAPI document: both have the same operations, parameters, fields, types
+and words.
 
 The test does not use the generator.
 """
@@ -22,8 +23,8 @@ from tests.client import kinds
 DOCUMENT = json.loads(openapi_json())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-# Operations for which the client class has no method: a client does not need them, or they are URLs for
-# callers without a key.
+# Operations for which the client class has no method. A client does not need these operations, or they
+# are for callers without a key.
 LEFT_OUT = {
     "/console/sessions",
     "/livez",
@@ -98,8 +99,8 @@ def compare(shape: Any, schema: Any, place: str) -> None:
         within = [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]
         parts = [part for part in within if isinstance(part, type) and hasattr(part, "__total__")]
         nested = objects(theirs[name])
-        # A union's types are in the order of the schema's choices. A single type is compared with each
-        # choice.
+        # The types of a union are in the order of the schema's choices, so each type is compared with its
+        # own choice. A type that is no union is compared with every choice.
         pairs = zip(parts, nested, strict=True) if len(parts) > 1 else product(parts, nested)
         for part, each in pairs:
             compare(part, each, f"{place}.{name}")
@@ -169,7 +170,9 @@ def test_every_filter_of_a_list_can_be_given(name: str) -> None:
 
 
 def one_or(kind: kinds.Kind) -> kinds.Kind:
-    """Return the type of an argument of this kind. A repeatable parameter also takes a single value."""
+    """Return the type of an argument of the given kind. An argument for a repeatable parameter can also
+    be a single value.
+    """
     lists = [each for each in kind if isinstance(each, tuple) and each[0] == "list"]
     return kind.union(*(each[1] for each in lists))
 
@@ -184,8 +187,9 @@ def parameters_of(route: Route) -> dict[str, Any]:
 
 
 def field_of(route: Route, parameter: Any) -> Any:
-    """Return the schema of a parameter. If the body can have it too, this is the schema there: as a
-    parameter an object is a text."""
+    """Return the schema of a parameter. If the body has a field of the same name, return the schema of
+    the field. It can differ, because a parameter carries an object as a text.
+    """
     content = operation_of(route).get("requestBody", {}).get("content", {})
     body = resolved(content.get("application/json", {}).get("schema", {}))
     return body.get("properties", {}).get(parameter["name"], parameter["schema"])

@@ -11,8 +11,8 @@ import pytest
 
 import angarium
 
-# Not random: the content must be the same in every pytest worker, because the names of tests contain its
-# hash.
+# The content is not random: it must be the same in every pytest worker, because the names of tests
+# contain the hash of the content.
 CONTENT = hashlib.shake_256(b"a file").digest(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 

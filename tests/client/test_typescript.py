@@ -56,7 +56,9 @@ def kind_of(text: str) -> kinds.Kind:
 
 
 def fields_of(interface: str) -> dict[str, tuple[str, bool]] | None:
-    """Return the type of each field of a handwritten interface, and True if the field is required."""
+    """For each field of a handwritten interface, return the field's type, and True if the field is
+    required.
+    """
     body = re.search(
         rf"^export interface {re.escape(interface)}\b.*?{{\n(.*?)^}}",
         BY_HAND,
@@ -69,7 +71,9 @@ def fields_of(interface: str) -> dict[str, tuple[str, bool]] | None:
 
 
 def signature_of(name: str) -> tuple[dict[str, tuple[str, bool]], str]:
-    """Return the arguments of a method without CallOptions, and the type of its answer."""
+    """Return the arguments of a method, except the argument of type CallOptions, and the type of the
+    method's answer.
+    """
     group, _, method = name.rpartition(".")
     held = "".join(part.title() for part in group.split("_")) + "Resource" if group else "Angarium"
     body = BY_HAND.partition(f"export class {held} ")[2].partition("\n}\n")[0]
@@ -86,8 +90,9 @@ def signature_of(name: str) -> tuple[dict[str, tuple[str, bool]], str]:
 
 
 def taken_by(route: Route) -> dict[str, tuple[kinds.Kind, bool]]:
-    """Return the kind of each parameter of a query, otherwise of each field of the body, and True if it
-    is required."""
+    """For each query parameter of the route, return its kind, and True if it is required. If the route
+    has no parameters, do so for the fields of its body.
+    """
     parameters = parameters_of(route)
     if parameters:
         return {

@@ -131,7 +131,7 @@ async def python_driver(url: str, key: str) -> AsyncIterator[Driver]:
 
 
 def script_driver(module: Path, *runtime: str | Path) -> Open:
-    """Return a function that opens the TypeScript client with the command `runtime`."""
+    """Return a function that opens the TypeScript client. `runtime` is the command that runs a script."""
 
     @asynccontextmanager
     async def opened(url: str, key: str) -> AsyncIterator[Driver]:

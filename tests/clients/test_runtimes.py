@@ -37,8 +37,8 @@ __all__ = [
 
 @pytest.fixture(params=COMMANDS)
 def opened(request: pytest.FixtureRequest, module: Path) -> Open:
-    """Registries do not have each runtime for every system, so a machine without one skips its
-    tests, also in CI.
+    """Open the TypeScript client under one runtime. Skip the test if no package has this runtime for this
+    system, even on CI.
     """
     if not RUNTIMES.installed():
         pytest.skip("Deno and Bun are missing: make tools")

@@ -1,4 +1,4 @@
-"""A computed receiver: it works on a number of requests at once, and answers in virtual time."""
+"""A simulated receiver: it works on a number of requests at once, and answers in virtual time."""
 
 import heapq
 import math
@@ -11,7 +11,8 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from tests.core.making import NOW
 
-# Returns the duration in seconds of a request that begins at an instant.
+# The arguments are the instant at which a request begins, and a source of random numbers. The result is
+# the duration of the request in seconds.
 Takes = Callable[[float, random.Random], float]
 
 
@@ -29,7 +30,9 @@ def heavy_tailed(least: float, alpha: float) -> Takes:
 
 
 def wavering(median: float, depth: float) -> Takes:
-    """Return durations that change every second, by a factor of up to e to the power of `depth`."""
+    """Return durations whose level changes every second. Each level is between `median` divided by
+    exp(depth) and `median` times exp(depth).
+    """
 
     def takes(at: float, chance: random.Random) -> float:
         spell = random.Random(int(at)).uniform(-depth, depth)
@@ -40,10 +43,12 @@ def wavering(median: float, depth: float) -> Takes:
 
 @dataclass
 class Crowd:
-    """A receiver that works on `places` requests at once. More requests wait there, in order.
+    """A receiver that works on `places` requests at once. Further requests wait at the receiver, in the
+    order in which they came.
 
-    `refuses`: it refuses requests that would wait. `fails`: the share that fails at any load. `wants`:
-    the number of attempts that the sender has in flight if no limit is lower.
+    `refuses`: the receiver refuses requests that would have to wait. `fails`: the share of requests that
+    fail, whatever the load. `wants`: the most attempts that the sender has in flight, even if the limit
+    is higher.
     """
 
     takes: Takes

@@ -53,8 +53,9 @@ class Store:
         self.last_seqs[delivery.queue] = delivery.seq
 
     def requeue(self, identifier: str, seq: int) -> Delivery:
-        """Requeue a delivery like the SQL statement: out of the DLQ, with a fresh schedule, at the tail.
-        Return the row."""
+        """Requeue a delivery as the SQL statement does. The delivery leaves the DLQ, gets a fresh
+        schedule, and goes to the tail. Return its row.
+        """
         row = self.rows[identifier]
         assert row.status is DeliveryStatus.FAILED
         assert row.dlq is DlqStatus.IN_DLQ

@@ -36,7 +36,9 @@ def a_read(machine: DestinationMachine) -> ReadRequest:
 def worked_off(
     machine: DestinationMachine, now: float, answer: Callable[[ReadRequest], None]
 ) -> list[int]:
-    """Deliver everything that waits, and answer the reads of lanes. Return the seqs as sent."""
+    """Send all waiting deliveries, and give each read request of the machine to `answer`. Return the seqs
+    in the order in which the deliveries were sent.
+    """
     done: list[int] = []
     for _ in range(200):
         commands = step(machine, now)

@@ -1,4 +1,6 @@
-"""A destination whose name resolves to forbidden addresses: its deliveries die only after an hour."""
+"""A destination whose host name resolves to forbidden addresses. Its deliveries are retried for an hour
+before any of them is dead-lettered for this reason.
+"""
 
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome

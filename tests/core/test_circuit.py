@@ -1,4 +1,6 @@
-"""The circuit: every pair of its table, when it opens, when it probes, which outcomes count."""
+"""The circuit: each pair of state and signal in its table, when it opens, when it probes, and which
+outcomes count.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The history of the clock's steps: how far each snapshot's time must be moved by later steps."""
+"""The history of the clock's steps. It tells by how many seconds the times in a snapshot must be
+corrected, because the clock has stepped since the snapshot.
+"""
 
 import random
 
@@ -38,7 +40,7 @@ def test_an_instant_that_the_clock_has_not_said_again_is_of_before_the_step_back
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
-    """The clock steps more often than the history can hold, ahead and back, by random amounts."""
+    """The clock steps forward or back by random amounts, more often than the history can hold."""
     chance = random.Random(seed)
     steps = ClockHistory()
     # The right time, and the lead of the other clock.

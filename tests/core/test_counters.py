@@ -1,4 +1,4 @@
-"""Health's counts: five minutes, histograms, streaks, and that they survive in a snapshot."""
+"""Health's counts: the last five minutes, histograms and streaks. A snapshot keeps all these counts."""
 
 import random
 

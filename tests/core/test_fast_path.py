@@ -1,4 +1,6 @@
-"""The fast path of a single delivery: it is open only if its result is that of the machine's turn."""
+"""The fast path of a single delivery. It is open only if it has the same result as a whole turn of the
+state machine.
+"""
 
 from copy import copy
 from typing import Any

@@ -119,7 +119,9 @@ def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> 
 
 
 def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
-    """Return the node of the same name that `me` finds in these readings, or None."""
+    """Let the node `me` read the rows of each look, one look after another. If `me` then finds another
+    node with its own name, return that node, otherwise None.
+    """
     liveness = Liveness("me")
     for instant, rows in enumerate(looks):
         liveness.observe(rows, float(instant))
@@ -187,7 +189,7 @@ def test_two_servers_of_one_part_can_share_a_machine() -> None:
 
 
 def seen_by(me: str, *rows: NodeRow, seconds: int = 0) -> Liveness:
-    """Return the `Liveness` of `me`, which read the same rows once a second."""
+    """Return the `Liveness` of the node `me`, after `me` has read the same `rows` once a second."""
     liveness = Liveness(me)
     for instant in range(seconds + 1):
         liveness.observe(rows, float(instant))

@@ -338,7 +338,7 @@ def test_health_says_what_waits() -> None:
 
 
 def test_a_destination_of_one_slot_still_reads_what_is_due() -> None:
-    """A memory full of fresh deliveries must not keep out the retries that are due."""
+    """Even if fresh deliveries fill the memory, retries that are due must be read from the store."""
     machine = a_machine(MemoryLimits(16, 1 << 20), concurrency=1, retry_schedule_s=(30,))
     fill(machine, 40)
     assert held(machine)[0] < 16

@@ -1,4 +1,6 @@
-"""The random histories as a hypothesis model: it searches more slowly, but shrinks a failure."""
+"""The random histories of test_histories.py as a hypothesis model. The model searches more slowly than
+test_histories.py, but it shrinks a history that fails to a short one.
+"""
 
 from random import Random
 
@@ -18,7 +20,9 @@ from tests.core.world import OUTCOMES, World, a_world
 
 
 class Destination(RuleBasedStateMachine):
-    """One destination, to which anything can happen. At the end everything must drain."""
+    """The world of one destination, in which all events come in random order. In the end, every delivery
+    must end.
+    """
 
     world: World | None = None
 

@@ -1,4 +1,6 @@
-"""People's orders for deliveries that wait: in memory, in the store, in flight, or not yet durable."""
+"""A person's orders to retry or cancel deliveries. The delivery waits in memory, waits in the store, is
+in flight, or has an outcome that is not durable yet.
+"""
 
 import pytest
 

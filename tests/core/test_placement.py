@@ -1,4 +1,6 @@
-"""The placement of parts: even, the same on every machine, and without a move that is not needed."""
+"""The placement of parts: it is even, every machine computes the same placement, and no part moves
+without need.
+"""
 
 import random
 from collections import Counter
@@ -17,7 +19,7 @@ SEEDS = 300
 def places(
     parts: int, machines: Iterable[str], holders: Mapping[int, str], drained: Iterable[str] = ()
 ) -> PartPlaces:
-    """Return `PartPlaces` in which each machine that is not drained can work for every part."""
+    """Return `PartPlaces` in which each machine that is not drained can take every part."""
     offers = frozenset(machines) - frozenset(drained)
     return PartPlaces(holders, dict.fromkeys(range(parts), offers))
 
@@ -127,7 +129,7 @@ def test_a_dead_nodes_part_belongs_to_a_live_machine() -> None:
 
 
 def test_a_part_stays_on_a_machine_that_started_its_process_again() -> None:
-    """The other machines have room for the part, but do not get it."""
+    """The other machines have room for the part, but the part does not move to them."""
     former = row("a0", WorkerPart(), active=True)
     others = [row(node, WorkerPart()) for node in ("a1", "b0", "c0")]
     for me in ("a1", "b0"):

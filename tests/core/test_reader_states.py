@@ -1,4 +1,6 @@
-"""The states of a backlog's reading: each pair of state and signal is decided, and no others occur."""
+"""The states of a backlog's reader: the table has a decision for each pair of state and signal, and the
+reader follows it.
+"""
 
 from itertools import product
 

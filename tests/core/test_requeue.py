@@ -1,4 +1,6 @@
-"""A requeued delivery comes back with a later seq, before or after its machine learns of its death."""
+"""A requeued delivery comes back with a later seq. It can come back before or after the state machine
+learns that the delivery was dead.
+"""
 
 from copy import copy
 from typing import Any

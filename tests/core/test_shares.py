@@ -1,4 +1,6 @@
-"""Places that open under saturation: the most urgent class gets nine of ten, and no class starves."""
+"""Shares of the delivery classes while more deliveries wait than can be sent: the most urgent class gets
+nine of ten places for attempts, and no class starves.
+"""
 
 from collections import Counter
 
@@ -19,7 +21,9 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A machine in which more deliveries of each class wait than places are open."""
+    """A state machine that always has waiting deliveries of each class, because fewer places for attempts
+    open than deliveries wait.
+    """
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine

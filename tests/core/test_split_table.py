@@ -1,4 +1,6 @@
-"""A split table is a dict whose parts grow at different times, so that each copy is short."""
+"""A split table is a dict in many parts. Python copies a part when the part grows. The parts grow at
+different times, so that no copy takes long.
+"""
 
 import sys
 
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 from engine.core import split_table
 from engine.core.split_table import PARTS, WHOLE, SplitTable
 
-# The most bytes that growing parts can copy during a slice. If all parts grew at once, a slice would copy
-# all ids.
+# The most bytes that growing parts can copy while the test adds SLICE ids. If all parts grew at the same
+# time, all ids would be copied at once.
 COPIED_BYTES = 8 * 1024 * 1024
 SLICE = 1_000
 MANY = 1_000_000

@@ -1,4 +1,6 @@
-"""The meaning of outcomes for deliveries: every pair of the table, and the settlements that result."""
+"""The meaning of an attempt's outcome for its delivery: each pair of state and signal in the table, and
+the settlements that result.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The waits of a delivery: the gates that are named, their order, and the end of each."""
+"""The waits of a delivery: the gates that hold it, the order of the gates, and the time at which each
+wait ends.
+"""
 
 from typing import Any
 

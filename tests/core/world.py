@@ -95,7 +95,7 @@ class World:
             self.unannounced.append(copy(delivery))
 
     def requeue(self, index: int) -> None:
-        """Commit the requeue of a dead delivery. Its actor learns of it later."""
+        """Commit the requeue of a dead delivery. The destination's actor learns of the requeue later."""
         dead = [row for row in self.store.rows.values() if row.dlq is DlqStatus.IN_DLQ]
         if not dead or self.config.status is DestinationStatus.ARCHIVED:
             return
@@ -161,7 +161,7 @@ class World:
         self.sent += 1
 
     def run_read(self) -> None:
-        """Let the store execute the read under way. The machine gets the answer later."""
+        """Let the store execute the machine's open read request. The machine gets the answer later."""
         if self.reading is not None and self.answer is None:
             self.answer = self.store.execute(self.reading)
 
@@ -258,8 +258,9 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """Let the state machine decide. Return its commands if the fast path is open afterwards, else
-        None."""
+        """If the fast path is open, let the state machine take a turn. Return the turn's commands if the
+        fast path is still open after the turn, otherwise None.
+        """
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read
 
@@ -322,7 +323,9 @@ class World:
         self.machine.configure(new, self.now)
 
     def crash(self, clock_step: float, keep: int) -> None:
-        """Kill the process. Of what is not durable, only the first `keep` settlements survive."""
+        """Kill the process. The store still gets the first `keep` settlements that were not durable. All
+        other settlements that were not durable are lost.
+        """
         self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
         for settlement in self.recording[:keep]:
             self.store.write(settlement)
@@ -344,10 +347,10 @@ class World:
         self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
-        """Lose the actor's state machine, while the process lives on. A temporary machine judges late
-        outcomes, then a new machine is restored from the store.
+        """Lose the actor's state machine, while the process keeps running. A temporary state machine
+        judges the outcomes of attempts that were in flight. Then a new state machine is restored.
 
-        The temporary machine also quarantines the unsettled delivery at index `culprit`, if there is one.
+        With `culprit`, the temporary state machine also quarantines the unsettled delivery at that index.
         """
         if self.asleep is not None:
             return
@@ -405,8 +408,9 @@ class World:
     def step_clock(self, by_s: float) -> None:
         """Step the clock.
 
-        Pauses, and waits for the rate, end after the same time as without the step. A row's next attempt
-        comes at the time that the row names, or after the schedule's shortest wait if that is earlier.
+        A pause, or a wait for the rate limit, still lasts as long as without the step. The next attempt
+        of a row begins at the time that the row names. If the schedule's shortest wait ends before that
+        time, the attempt begins after the shortest wait.
         """
         self.awake()
         was, self.now = self.now, self.now + by_s

@@ -1,6 +1,6 @@
 """The conformance of HTTP/2, tested by h2spec in clear and over TLS.
 
-Run `python -m tests.door.conformance`. It returns 1 if a case fails, 2 without h2spec.
+Run `python -m tests.door.conformance`. The exit code is 1 if a case fails, and 2 if h2spec is missing.
 """
 
 import shutil

@@ -148,8 +148,8 @@ class House:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
         self.limits = limits
-        # Measured by trio's clock, passes take no time under a mock clock, so the reactor never rests. A
-        # rest would last for ever, because the clock stands still.
+        # The reactor measures its passes by trio's clock, and rests after long passes. A mock clock
+        # stands still, so that passes seem to take no time and the reactor never rests.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.ingest = FakeIngest()
@@ -186,8 +186,9 @@ class House:
         return Client(stream)
 
     async def ask(self, data: bytes) -> "Response":
-        """Send one request over a new connection, and return the answer, which can come before the
-        request's end."""
+        """Send one request over a new connection, and return the answer. The answer can come before the
+        end of the request is sent.
+        """
         client = await self.connect()
         with suppress(trio.BrokenResourceError):
             await client.send(data)

@@ -10,7 +10,9 @@ from tests.door.house import Listening, Response
 
 
 class Http2Client:
-    """A connection for sequential requests, or for interleaved ones through `h2`."""
+    """A client's connection. Its methods send one request after another. To interleave requests, a test
+    uses the attribute `h2`.
+    """
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -59,7 +61,9 @@ class Http2Client:
         await self.flush()
 
     async def read_all_sent(self) -> None:
-        """Wait until the server has read everything so far, which its answer to a PING shows."""
+        """Wait until the server has read all bytes sent so far. The server's answer to a PING shows that
+        it has.
+        """
         answered = self.pings
         self.h2.ping(b"the last")
         await self.flush()
@@ -83,8 +87,7 @@ class Http2Client:
         return number
 
     async def send_body(self, number: int, body: bytes, end: bool = True) -> None:
-        """Send a body within the flow-control window. Stops if the server answers or resets
-        the stream."""
+        """Send a body as fast as flow control allows. Stop if the server answers or resets the stream."""
         at = 0
         while at < len(body) and number not in self._done and number not in self.reset:
             window = min(self.h2.local_flow_control_window(number), self.h2.max_outbound_frame_size)

@@ -8,7 +8,9 @@ import trustme
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """A certificate's files, and the authority that signs every certificate in them."""
+    """The files of a certificate and its key, and the authority that signs each certificate written to
+    these files.
+    """
 
     cert: Path
     key: Path

@@ -1,9 +1,10 @@
-"""A table of request smuggling: each case is a `Page`, the bytes to send and the statuses that the door
-must answer.
+"""A table of cases of request smuggling. Each case is a `Page`: the bytes to send, and the statuses that
+the door must answer.
 
-Every page contains `HIDDEN` where a parser with another reading of the framing would find a request.
-`/lane` stands for a path whose requests the door ingests, or passes to the application. Sources: RFC 9112
-section 11.2, and known vulnerabilities.
+Every page contains `HIDDEN`, the bytes of a complete request. A parser that misreads the framing of the
+page would take these bytes for a request of its own. The tests replace `/lane` with a path whose requests
+the door ingests, and with a path whose requests it passes to the application. Sources: RFC 9112 section
+11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ TWO_FRAMINGS = {
     "CL on two lines": head(b"Content-Length:\r\n 3") + b"abc" + HIDDEN,
 }
 
-# --- Transfer-Encoding that one of two parsers does not recognise: TE.TE
+# --- TE.TE: a Transfer-Encoding that some parsers recognise and other parsers do not
 TWISTED = {
     "TE.TE identity": [TE, b"Transfer-Encoding: identity"],
     "TE.TE cow": [TE, b"Transfer-Encoding: cow"],

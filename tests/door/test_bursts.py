@@ -20,7 +20,9 @@ assert LIMITS.connections > STRANGERS
 
 
 def come_at_once(house: House, request: bytes) -> list[socket.socket]:
-    """Connect and send requests without a step of the loop between two clients."""
+    """Connect many clients, and send a request from each. The event loop makes no step between two
+    clients.
+    """
     socks = []
     for _ in range(STRANGERS):
         socks.append(socket.create_connection(house.door.address))

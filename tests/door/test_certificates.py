@@ -78,7 +78,9 @@ def test_a_certificate_of_an_old_kind_is_refused_with_what_it_lacks(files: Paper
 
 
 async def test_a_client_cannot_renegotiate(files: Papers) -> None:
-    """A renegotiation would be another handshake, which does not wait for a handshake's turn."""
+    """The door makes handshakes wait for their turn. A renegotiation would be a handshake that does not
+    wait.
+    """
     async with open_house(tls=(files.cert, files.key)) as house:
         certificate = house.door.certificate
         assert certificate is not None

@@ -215,7 +215,8 @@ async def test_100_continue_is_said_once_the_head_was_accepted() -> None:
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
         await client.send(EVENT)
         assert (await client.response()).status == 202
-        # A refused request gets no 100. Its client can still send the body, so its connection closes.
+        # A refused request gets no 100 Continue. The client can still send the body of the refused
+        # request, so the door closes the connection.
         await client.send(post(b"/events", b"", None, expect, length=len(EVENT)))
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (401, "close")
@@ -374,7 +375,8 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         client = await house.connect()
         await client.send(post())
         await house.ingest.wait_waiting()
-        # These bytes make the door stop reading, so that it must notice the reset without a read.
+        # After this byte the door does not read from the connection any more. It must notice the reset
+        # without reading.
         await client.send(b"x")
         await client.reset()
         other = await house.connect()
@@ -392,7 +394,9 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
         client = await house.connect()
 
         async def work() -> tuple[int, int]:
-            """Return the number of the reactor's passes, and the most Python lines that one step ran."""
+            """Send ten requests. Return the number of passes that the reactor made for them, and the most
+            Python lines that one step ran.
+            """
             passes = house.reactor.passes
             with counted_steps() as steps:
                 for _ in range(10):
@@ -418,7 +422,8 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_then_503() -> None:
         for client in idle[1:]:
             await client.send(post(key=None))
             assert (await client.response()).status == 401
-        # To make room for `busy`, the door closes `idle[0]`, which has never sent anything.
+        # Only `idle[0]` has never sent a request, so it has been idle for the longest time. The door
+        # closes it to make room for `busy`.
         busy = await house.connect()
         await busy.send(post())
         await house.ingest.wait_waiting(1)

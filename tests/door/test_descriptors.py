@@ -48,7 +48,8 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
             kept = Client(await trio.open_tcp_stream("127.0.0.1", port))
             await kept.send(post())
             assert (await kept.response()).status == 202
-            # The door could close idle connections, so each connection has half a request.
+            # Each connection sends half of a request. Without it, the connections would be idle, and the
+            # door could close them.
             crowd = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(60)]
             for stream in crowd:
                 await stream.send_all(b"POST /events HTTP/1.1\r\n")

@@ -35,7 +35,9 @@ def test_other_request_ids_are_replaced_by_unique_short_ones(given: bytes | None
 
 
 def test_request_ids_have_one_length() -> None:
-    """An id contains a counter. Answers to equal requests must not grow when it gains a digit."""
+    """A request id contains a counter. When the counter gains a digit, the id must not get longer,
+    because answers to equal requests must have equal lengths.
+    """
     assert {len(request_id_of(None)) for _ in range(300)} == {10 + 1 + 8}
 
 

@@ -1,4 +1,6 @@
-"""Connections handed over to the worker that owns their workspace, and returned if it refuses them."""
+"""A worker hands connections over to the worker that owns their workspace. If that worker refuses a
+connection, the first worker takes the connection back.
+"""
 
 import socket
 import ssl

@@ -44,7 +44,7 @@ class Crowd:
         self._socks: list[socket.socket] = []
 
     def come(self, host: str, count: int) -> None:
-        """Connect `count` times from an address, without a step of the loop between two connections."""
+        """Connect `count` times from an address. The event loop makes no step between two connections."""
         for _ in range(count):
             sock = socket.create_connection(self._house.door.address, source_address=(host, 0))
             self._socks.append(sock)
@@ -107,7 +107,8 @@ async def test_a_flood_of_handshakes_of_one_address_leaves_turns_to_others(
         crowd.come(FLOODER, FLOOD)
         crowd.come(OTHER, 1)
         await until(lambda: account_of(None, OTHER) in turns)
-        # This client was accepted last, but did not wait for all earlier handshakes.
+        # The door accepted the client from OTHER last. The client's handshake still began before most
+        # handshakes of the flood.
         before = Counter(turns[: turns.index(account_of(None, OTHER))])
         assert before[account_of(None, FLOODER)] < FLOOD / 4
         client = await greet(house, certified, OTHER)

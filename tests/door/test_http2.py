@@ -98,7 +98,8 @@ async def test_an_early_answer_leaves_the_connection_alive() -> None:
         for size in (1_000, 60_000):
             number = await client.open("POST", "/events", HEADERS[1:], end=False)
             assert (await client.response(number)).status == 401
-            # After the answer the client sends its body, within the 64 KiB that the door drains.
+            # After the answer the client still sends its body. The door reads and drops up to 64 KiB, and
+            # the body is shorter.
             for at in range(0, size, 1_000):
                 client.h2.send_data(number, b"x" * 1_000, end_stream=at + 1_000 == size)
                 await client.flush()
@@ -389,7 +390,8 @@ async def test_a_client_that_gives_no_window_is_cut_off_alone(mock_clock: MockCl
 
 
 async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
-    # The door's deadlines (`linger_s` and that of `drain`) are later than the clients' last reads.
+    # No deadline of the door (`linger_s`, and the argument of `drain`) passes before the clients have
+    # read everything.
     async with open_house(limits=replace(QUICK, linger_s=LATE_S)) as house:
         house.ingest.hold = True
         idle, busy = await dial(house), await dial(house)

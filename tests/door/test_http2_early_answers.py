@@ -110,7 +110,9 @@ HEADERS = [("content-type", JSON)]
 
 
 async def test_a_refused_body_is_read_to_its_end_up_to_a_bound() -> None:
-    """The stream ends normally: it does not stay open, and no reset is sent."""
+    """The door reads the whole refused body, so the stream ends normally: the door sends no reset, and
+    does not keep the stream open.
+    """
     async with open_house() as house:
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS, end=False)
@@ -137,8 +139,8 @@ async def test_a_refused_body_without_end_has_its_stream_reset_without_an_error(
     async with open_house() as house:
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS, end=False)
-        # The door counts only what comes after its answer. What comes before it, at most STREAM_WINDOW
-        # bytes, is sent in vain.
+        # The door resets the stream after `http2_drain_bytes` bytes of the body. It counts only bytes
+        # that come after its answer. Up to STREAM_WINDOW bytes can come before the answer.
         needed = QUICK.http2_drain_bytes + STREAM_WINDOW
         sent = 0
         with trio.fail_after(HANGS_S):

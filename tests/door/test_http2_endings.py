@@ -1,6 +1,7 @@
-"""HTTP/2 connections that neither side closes. They end all the same, because a deadline always remains.
+"""HTTP/2 connections that the client never closes. Each connection ends nevertheless, because at least
+one deadline of the door always runs.
 
-The test chooses how many bytes sockets take.
+The client is a fake. A test decides if it reads what the door sends.
 """
 
 from collections.abc import AsyncIterator
@@ -55,7 +56,9 @@ async def pass_time(clock: MockClock, seconds: float) -> None:
 async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
     mock_clock: MockClock,
 ) -> None:
-    """The client's deadline to read starts with the unread reply to its PING, not with the GOAWAY."""
+    """The client does not read the reply to its PING, nor the GOAWAY that the door sends later. The
+    client's deadline to read starts with the reply to its PING.
+    """
     async with opened() as (house, client, connection):
         await pass_time(mock_clock, house.limits.idle_s - 5)
         client.full = True
@@ -70,8 +73,9 @@ async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
 async def test_a_deadline_that_ends_the_last_request_of_a_drain_leaves_a_moment_alone(
     mock_clock: MockClock,
 ) -> None:
-    """The body never arrives. First the deadline answers 408, then the door waits once more for the rest
-    of the body, and then it sends GOAWAY."""
+    """The request's body never arrives. After a deadline, the door answers 408. Then the door waits for
+    the rest of the body until a second deadline. Then it sends GOAWAY.
+    """
     head = frame(HEADERS, 4, 3, block()) + frame(DATA, 0, 3, EVENT[:5])
     async with opened(head) as (house, client, connection):
         house.closing = True

@@ -15,7 +15,8 @@ def deno(client: Path) -> list[str | Path]:
 
     The script can reach only the loopback network and the files of the driver and the client.
     """
-    # Each system's program has its own package. npm installs this machine's.
+    # For each system there is a package with Deno's program. npm installs only the package for this
+    # system.
     return [
         next(MODULES.glob("@deno/*/deno")),
         "run",
