@@ -1,7 +1,8 @@
-"""Links between nodes: they carry a request to the node that has its workspace, and its answer back.
+"""Links between nodes. A link carries a request to the node that works for the request's workspace, and
+carries the answer back.
 
-The relay is the real `api.door.request_relay`. Bytes arrive in order, late or never. A link that breaks
-loses its bytes.
+The relay is the real `api.door.request_relay`. Bytes arrive in order, late or never. If a link breaks,
+the bytes on their way are lost.
 """
 
 from collections import deque
@@ -62,7 +63,7 @@ class End:
         return bool(self._come) or self._ended
 
     def shutdown(self, how: int) -> None:
-        """End the link at both ends at once, as between two workers of a machine."""
+        """End the link at both ends at once, as a socket between two workers of one machine does."""
         del how
         self._closed = True
         self.other.come(None)
@@ -92,7 +93,8 @@ class End:
                 data = bytes(self._come[:most])
                 del self._come[:most]
                 if self.link.far is self and self._ended and not self._come:
-                    # As in `LinkTransport`: the node that asked has given up and closed the link.
+                    # The node that sent the request has given up and closed the link. The real
+                    # `LinkTransport` raises then.
                     raise trio.BrokenResourceError("the link was closed behind the request")
                 self.unread -= len(data)
                 return data
@@ -239,7 +241,7 @@ class Links:
                 self._rest(link.far, link.far.served)
 
     def _rest(self, end: End, served: int) -> None:
-        """Close a link that has been idle since its `served` count was taken."""
+        """Close an idle link if it has served no request since its count of requests was `served`."""
         process = end.process
         idle = not (process.dead or end.busy or end.parted or end.is_readable())
         if idle and end.served == served:

@@ -1,7 +1,8 @@
-"""The machines of a history: they join, are drained or are lost, and each part belongs on one of them.
+"""The machines (computers) of a history. Machines join, are drained or are lost, and each part belongs on
+one of the machines.
 
-The placement is the real `engine.nodes.placement`. Each machine has a process for each part; one process
-of a part works.
+The placement is the real `engine.nodes.placement`. Each machine has a process for each part, but only one
+process of a part works. The others stand by.
 """
 
 from collections import Counter

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# The time after a rotation in which a request can lack the new key's signature, because its process has
-# not yet heard of the rotation.
+# For this time after a rotation of the signing key, a request can lack the new key's signature, because
+# the sending process may not know the new key yet.
 UNHEARD_S = 60.0
 GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least this time
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')

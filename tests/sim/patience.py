@@ -14,8 +14,8 @@ PATIENCES_S = (5, 20, 60, 300)
 TROUBLED = 0.7  # share of such destinations whose receivers fail for long
 RECEIVERS = ("dead", "flapping")
 SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those destinations: one delivery is a series of failures
-# The share of these histories in which one destination always fails. In some of them, the actor leaves
-# memory between failures. The clock is set several times.
+# Of the histories with such destinations, this share has only one destination, which always fails. In
+# some of them, the actor leaves memory between two failures. The process's clock jumps several times.
 ASLEEP = 0.4
 DOWN = "down"  # a kind of receiver that only these histories have
 ASLEEP_S = 600.0

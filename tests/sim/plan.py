@@ -14,7 +14,8 @@ from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
-# Faults, and the percentage of histories with each. A history has several, so rare faults meet.
+# The faults, each with the percentage of histories that have it. One history can have several faults, so
+# rare faults also happen together.
 FAULTS = {
     "late": 50,  # statements that take long
     "unsent": 35,  # statements that never left
@@ -76,29 +77,33 @@ AUTO_SHARE = 0.3  # share of a dense history's destinations: they get enough eve
 AUTO_MOST = 12  # highest value of those limits: little above the first one
 DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spills are read back
 # The share of histories with slow processes: actors wait for their turns, and answers wait to be read. In
-# these histories, operators act quickly, and kills fall between two groups of outcomes.
+# these histories, operators act quickly, and many kills come just before the recorder writes a group of
+# outcomes.
 BUSY_SHARE = 0.15
 # The share of histories in which calls between two modules raise.
 BREAK_SHARE = 0.15
 BREAKS_MOST = 3
 BREAKS_REACH = 60  # calls of one method
-# The share of these histories in which an operator's session also locks rows of deliveries.
+# The share of histories with raising calls in which an operator's database session also locks rows of
+# deliveries.
 LOCK_SHARE = 0.5
 LOCKS_MOST = 3
 LOCK_MOST_S = 6.0  # not longer than a statement without an answer can take
 AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
 AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
 LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their answers are read
-# The share of histories in which callers order single waiting deliveries to be sent without a wait, or
-# cancel them.
+# The share of histories in which callers act on single waiting deliveries. A caller cancels the delivery,
+# or has it sent at once.
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# The longest history with LEAVES_AFTER_S, because the engine then looks for idle actors all the time.
+# Only histories up to this length use LEAVES_AFTER_S. With so short a time, the engine looks for idle
+# actors very often, and a longer history would be slow.
 HASTY_S = 60.0
 
 
-# The share of histories that also have large batches. Each batch costs as much as a history.
+# The share of histories that also have large batches. The share is low because one large batch takes as
+# much CPU time as a whole history.
 LARGE_SHARE = 0.06
 LARGE_EVENTS = (8, 15, 30)
 
@@ -136,7 +141,8 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """A request that posts no events. `which` modulo their number chooses a destination, rule or job."""
+    """A request that posts no events. It concerns one destination, rule or job. The index of this object
+    is `which` modulo the number of such objects."""
 
     at: float
     kind: str
@@ -145,8 +151,9 @@ class Wish(Struct, frozen=True):
 
 
 class Strike(Struct, frozen=True):
-    """A fault that strikes once: at an instant (`on` is "time"), or at the `number`-th call, send, step,
-    turn or other item that `on` names."""
+    """A fault that strikes once. If `on` is "time", the fault strikes at the instant `number`. Otherwise
+    `on` names what is counted, such as calls, sends or turns, and the fault strikes when the count is
+    `number`."""
 
     kind: str
     on: str
@@ -184,7 +191,8 @@ class Plan(Struct, frozen=True):
 
 
 def stream(seed: int, name: str) -> Random:
-    """Return the random source of this name. Draws from one source do not change those from another."""
+    """Return the random source with this name. Draws from one source do not change the draws from
+    another."""
     return Random(f"{seed} {name}")
 
 
@@ -305,8 +313,8 @@ def _posts(
 def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
-    """Return large batches, several at once, because a single one would use only one intake. Other posts
-    of the same environment come before, during and after the batches."""
+    """Return posts with large batches. Other posts of the same environment come shortly before and after
+    each batch, so that both intakes have work at the same time."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []
@@ -358,7 +366,8 @@ def _wishes(
 def _strikes(
     chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
 ) -> tuple[Strike, ...]:
-    """With `aim`, a random source, some kills fall just before a group of outcomes is written."""
+    """If `aim` is not None, some kills come just before the recorder writes a group of outcomes. `aim` is
+    the random source that chooses these kills."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():

@@ -81,9 +81,8 @@ HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.compositio
 
 
 class Process:
-    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group` is the number
-    of its parent.
-    """
+    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: the number of
+    the parent process that restarts this process."""
 
     def __init__(
         self,
@@ -272,8 +271,8 @@ class Process:
     # --- its life
 
     def children(self) -> list[Child]:
-        """Return the supervised children, like `api.composition.Server.children`, without those that
-        histories do not use."""
+        """Return the supervised children, as in `api.composition.Server.children`. Children that
+        histories do not use are left out."""
         return [
             child("timers", self.timers.run),
             child("commands", self.commands.tasks.serve),
@@ -303,7 +302,8 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # The runner of jobs is left out if there are no jobs: its look-ups would be most of the cost.
+        # The runner of jobs is left out if the history has no jobs. Otherwise its look-ups would take
+        # most of the CPU time.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]
@@ -517,7 +517,8 @@ class Process:
         self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """Do nothing when an actor leaves memory: nothing was prepared for its destination."""
+        """Do nothing. The real sender releases what it prepared for the destination, but here nothing is
+        prepared."""
 
 
 def _never() -> float:

@@ -11,7 +11,7 @@ Breaks = Callable[[Plan], bool]
 
 
 def shrink(plan: Plan, breaks: Breaks) -> Plan:
-    """Return the smallest plan found for which `breaks` is true, as it must be for `plan`."""
+    """Return the smallest plan found for which `breaks` is true. It must be true for `plan` itself."""
     left = TRIES
     smaller = True
     while smaller:
@@ -35,8 +35,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield from _without(plan, name)
     if plan.bounds != Bounds():
         yield replace(plan, bounds=Bounds())
-    # Receivers are known by the numbers of their destinations: a destination that is left out stays in
-    # the plan but is never made.
+    # A destination that is left out stays in the plan, but is never created. If it were removed, the
+    # other destinations' numbers would change, and with them the receivers.
     for number, each in enumerate(plan.destinations):
         if each.at <= plan.span_s:
             never = replace(each, at=float("inf"))

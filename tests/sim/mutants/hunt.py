@@ -56,7 +56,7 @@ def sound(seed: int, *, nodes: bool = False) -> bool:
 
 
 def features(plan: Plan) -> set[str]:
-    """Return the words for a plan's features, which `Mutant.needs` can name."""
+    """Return the names of a plan's features. `Mutant.needs` lists some of these names."""
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
     found |= {"dense"} if plan.dense else set()
     found |= {"machines"} if plan.machines else set()
@@ -74,9 +74,11 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first seed that breaks a promise only with the mutant, or None if the mutant survives.
+    """Return the first seed whose history breaks a promise with the mutant but not without it. Return
+    None if there is no such seed: the mutant survives.
 
-    A history that does not end must be the last one: its remains disturb later ones in this process.
+    A history that does not end counts as a catch at once. No other history can run in this Python process
+    after it, because what is left of the first would disturb it.
     """
     for seed in seeds:
         if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):
@@ -89,7 +91,7 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
 
 
 def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
-    """The seeds that caught other mutants come first, then `seeds` seeds from `first` on."""
+    """Try the seeds that caught other mutants first, then `seeds` seeds from `first` on."""
     name, often, first, seeds = work
     return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 

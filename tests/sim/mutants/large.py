@@ -1,4 +1,5 @@
-"""Bugs in the intake of large groups: groups in parts, and writes that must not run at the same time."""
+"""Bugs in the large intake: in how it writes a large group in several parts, and in the locks that keep
+both intakes from writing for the same environment at the same time."""
 
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks

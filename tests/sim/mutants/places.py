@@ -1,8 +1,9 @@
-"""Places in a function. A place's description is a kind of syntax node, and names in this node.
+"""Places in a function: syntax nodes, found by a short description.
 
-Examples: `if retry_after_s` is the `if` statement whose condition contains that name. `if _lines -add`
-is the `if` statement whose condition contains `_lines` but not `add`. If matching nodes are nested, the
-innermost one counts. Exactly one place must match.
+A description has the kind of the node, and names that the node must contain. It must not contain a name
+after `-`. For example, `if retry_after_s` is the `if` statement whose condition contains this name, and
+`if _lines -add` is the one whose condition contains `_lines` but not `add`. If matching nodes are nested,
+the innermost one counts. Exactly one place must match.
 """
 
 import ast
@@ -36,7 +37,8 @@ _BELOW = ("body", "orelse", "finalbody", "handlers")  # of a statement: not part
 
 
 class Place(Struct):
-    """The place of a syntax node in its parent `node`: the parent's field, or item `at` of this field."""
+    """The place of a syntax node in its parent. `node`: the parent. `field`: the parent's field that
+    holds the syntax node. `at`: the index of the syntax node if the field is a list, else None."""
 
     node: ast.AST
     field: str
@@ -66,8 +68,8 @@ class Place(Struct):
 
 
 def places(tree: ast.AST, words: str) -> list[Place]:
-    """Return the innermost places in a function that match `words`. A call's place includes its `await`,
-    and the whole statement if this consists only of the call."""
+    """Return the innermost places in a function that match `words`. The place of a call includes its
+    `await`. If a statement consists only of the call, the place is the whole statement."""
     kind, *names = words.split()
     everywhere = [*_all(tree)]
     found = [each for each in everywhere if _is(each.get(), kind, names)]
@@ -107,8 +109,7 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
     """Return True if a node matches a description. In a description of a call, the first of `names` must
-    be the name of the called function or method. A node that is assigned to never matches.
-    """
+    be the name of the called function or method. The target of an assignment never matches."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):
@@ -121,7 +122,7 @@ def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes within a node, but not the statements below a compound statement's head."""
+    """Yield the nodes within a node. The bodies of compound statements (such as `if`) are left out."""
     for field, held in ast.iter_fields(node):
         if field in _BELOW and isinstance(node, ast.stmt):
             continue

@@ -1,6 +1,7 @@
-"""The planting of a bug: a function of the engine is compiled again with other code at a place.
+"""The planting of a bug: a function of the engine gets other code at one place, and is compiled again.
 
-A place does not quote source, so it is still found after reformatting or a move within the module.
+A place is described by the kind of its syntax node and by names in this node. The description is still
+right after the source is reformatted, or moved within its module.
 """
 
 import ast
@@ -18,7 +19,8 @@ from msgspec import Struct
 
 from tests.sim.mutants.places import Place, parsed, places
 
-# The new code of most bugs: a condition that is never or always true, or no statement.
+# The new code of most bugs: a condition that is never true, a condition that is always true, and a
+# statement that does nothing.
 NEVER, ALWAYS, DROPPED = "False", "True", "pass"
 
 Owner = type | ModuleType
@@ -26,10 +28,12 @@ Point = tuple[Owner, str]
 
 
 class Edit(Struct, frozen=True):
-    """New code for a place in or near `name` of `owner` (`tests.sim.mutants.places`).
+    """New code for a place in the function `name` of `owner`. If this function does not have the place,
+    other functions of the owner and its module are searched (`_around`).
 
-    An expression is the new condition of an `if` or `while`; other code replaces a statement. `HERE` is
-    the former code.
+    `place`: the description (`tests.sim.mutants.places`). `new`: the new code. An expression replaces
+    only the condition of an `if` or `while`. Other code replaces the whole node. The word `HERE` in the
+    new code stands for the replaced code.
     """
 
     owner: Owner
@@ -38,7 +42,8 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the nearest function with the place. Raises LookupError unless there is exactly one."""
+        """Return the function that has the place. Raises LookupError if no function has the place, or if
+        the first functions that have it (in the order of `_around`) have it more than once."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
@@ -50,8 +55,8 @@ class Edit(Struct, frozen=True):
 
 
 class Mutant(Struct, frozen=True):
-    """A bug. `needs`: the features (`hunt.features`) without which a plan cannot show the bug. `nodes`:
-    True if the histories need several nodes."""
+    """A bug. `needs`: the features (`hunt.features`) that a plan must have to show the bug. `nodes`: True
+    if the histories need several nodes."""
 
     name: str
     bug: str
@@ -79,8 +84,8 @@ def mutant(
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with the edits' code at their places. Raises LookupError if a place does not
-    exist exactly once, or if the code uses an undefined name."""
+    """Return the function with the edits' code at their places. Raises LookupError if the function has an
+    edit's place never or more than once, or if the new code uses an undefined name."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -102,7 +107,9 @@ def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
 
 
 def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
-    """Yield the functions to search: first the named one, then its owner's others, then the module's."""
+    """Yield lists of functions in the order of the search: the function `name` alone, then the other
+    functions of its owner. If the owner is a class, the functions of its module and of the other classes
+    follow."""
     yield [(owner, name)]
     yield [(owner, other) for other in vars(owner) if other != name]
     if isinstance(owner, type):

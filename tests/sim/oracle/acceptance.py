@@ -31,7 +31,8 @@ def judge(sight: Sight) -> Iterator[str]:
         may = posted.get((environment, mark), [])
         possible = sum(_may_be_there(request) for request in may)
         if found[0].key is not None:
-            # A second try of a request, by a process whose clock says that the key has expired.
+            # If a second process tries the request after the key has expired by its clock, it stores the
+            # event again.
             possible += sum(expiries(sight, [request]) for request in may if request.tried)
         if not may:
             yield f"event {found[0].id} was never posted"

@@ -1,5 +1,6 @@
-"""Requests: each belongs to a delivery, is signed, and has the same bytes as the delivery's other
-requests. Two requests have one attempt number only if the first attempt was not recorded."""
+"""Requests: each belongs to a delivery, is signed, and has the same body as the delivery's other
+requests. Two requests of a delivery have the same attempt number only if the first attempt was not
+recorded."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -57,8 +58,9 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         if row is None:
             continue
         # The maker is the process whose attempt was recorded. A process that began after the maker was
-        # ready has replaced it and read its records. If both began at once, either can have replaced the
-        # other, so both can have sent the attempt.
+        # ready has replaced the maker and read the maker's records, so it must not repeat the attempt. If
+        # both processes began at once, either can have replaced the other, so both can have sent the
+        # attempt.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

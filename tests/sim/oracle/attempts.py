@@ -1,7 +1,9 @@
-"""Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
+"""Attempts: a delivery's attempts are numbered without a gap. A delivery has no more attempts than its
+schedule allows. No attempt is early, and none follows a success.
 
-The schedule in force at an attempt's end counts. If the schedule changed while a delivery waited, the
-shortest wait of all versions is the minimum. A wait can be shorter only because of differing clocks.
+The schedule in force at an attempt's end decides the wait until the next attempt. If the schedule changed
+while a delivery waited, the shortest wait of these schedules is allowed. Apart from that, a wait can be
+too short only because clocks differ.
 """
 
 from collections.abc import Iterator
@@ -112,9 +114,8 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if clocks can have shortened the wait: a process shortens a wait that its own clock
-    shows as too long.
-    """
+    """Return True if clocks can have shortened the wait between two attempts. A process shortens a wait
+    that seems too long by its own clock, and this clock may have been behind."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

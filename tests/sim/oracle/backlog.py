@@ -1,6 +1,8 @@
-"""Backlog rows: a destination has one while it has unsettled deliveries, and none at the end.
+"""Backlog rows: a destination with unsettled deliveries has one backlog row, and at the end of a history
+no other destination has one.
 
-After a crash, a disabled destination can keep its row for longer: until it is enabled.
+There is one exception. After a crash, a disabled destination can keep its backlog row until the
+destination is enabled.
 """
 
 from collections.abc import Iterator

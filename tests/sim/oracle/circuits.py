@@ -1,9 +1,10 @@
-"""The circuit: after ten failures in a row, of at least five deliveries, only one probe at a time is
-sent, after 1, 2, 4 ... 60 s, until one succeeds.
+"""The circuit: it opens after ten failures in a row, of at least five deliveries. An open circuit lets
+only one probe at a time pass. The waits between the probes are 1, 2, 4 ... 60 s. A probe that succeeds
+closes the circuit.
 
 A series of failures is judged only if it surely opened the circuit: one process got all the failures. A
-series ends with a change of the configuration, a possible restart of the actor, or a pause in which the
-actor may have left memory.
+change of the configuration, a possible restart of the actor, or a pause in which the actor may have left
+memory ends a series.
 """
 
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# After this rest, an actor may have left memory and lost its series of failures: LONGEST_REST_S or, if
-# that is less, REST_PART of the time after which idle actors leave memory.
+# In a long pause between failures, an actor may have left memory and lost its count of failures. A pause
+# is long if it exceeds LONGEST_REST_S, or REST_PART of the time after which idle actors leave memory.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
@@ -55,7 +56,7 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
-        # If an actor crashes during an attempt, its successor does not count the attempt's failure.
+        # If an actor crashes during an attempt, the next actor does not count this attempt's failure.
         since = before if begins else min(before, sending.at - NETWORK_S)
         disturbed = any(since <= restart <= at for restart in restarts)
         if disturbed or sight.changed(destination, before, at):
@@ -96,8 +97,8 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The first failed probe does not double the wait: it can be an attempt from before the circuit
-    # opened.
+    # The wait doubles only from the second failed probe on. The first one may not be a probe, but an
+    # attempt that began before the circuit opened.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

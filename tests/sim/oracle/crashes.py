@@ -1,4 +1,4 @@
-"""The exceptions that an actor's crashes allow: an outcome can be judged late, and a delivery that
+"""What the oracle allows after an actor has crashed: an outcome can be judged late, and a delivery that
 crashes its actor repeatedly can be quarantined."""
 
 from math import inf
@@ -28,9 +28,9 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Return True if a delivery may have been quarantined between a request and an instant. The request's
-    outcome is then never recorded. After a retry from the dead-letter queue, the next attempt has the
-    same number."""
+    """Return True if a delivery may have been quarantined between a request and the instant `until`. The
+    outcome of this request is then never recorded. If the delivery is retried from the dead-letter queue,
+    the next attempt therefore gets the same number."""
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]
     return bool(after) and len(crashes) >= CONDEMNED_AFTER

@@ -1,5 +1,5 @@
-"""Concurrency and rate: a destination gets no more requests at once, or in a second, than it is
-configured for."""
+"""Concurrency and rate: a destination has no more requests in flight than its concurrency allows, and
+gets no more requests in a second than its rate allows."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -28,7 +28,8 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
         if sending.heard:
             open_until.append(sending.end)
         facts = sight.in_force(destination, process, sending.at - NETWORK_S, sending.at)
-        # Requests that began under a replaced version of the destination can still be in flight.
+        # Requests that began under an earlier version of the destination can still be in flight, so the
+        # concurrency of this version is allowed too.
         longest = max((each.end for each in sendings if each.heard), default=sending.at)
         older = sight.in_force(
             destination, process, min(_began(sendings, sending), longest), sending.at
@@ -48,8 +49,7 @@ def _began(sendings: list[Sending], now: Sending) -> float:
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
     """The token bucket holds one second's requests. Requests can arrive closer together than they were
-    sent.
-    """
+    sent, so the oracle's bucket also holds the requests of `NETWORK_S`."""
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

@@ -27,8 +27,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Return True if the last process made a delivery's system event while the process ended. The
-    delivery then stays in the backlog, because only a next process can send it."""
+    """Return True if the delivery's event is a system event that a process created while it was ending.
+    If no other process begins, nothing sends the delivery, and it stays in the backlog."""
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False
@@ -61,9 +61,8 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
-    """Return the destination's versions that may have made a delivery dead. If it died at the end of
-    its last attempt, only the versions at that time count.
-    """
+    """Return the versions of the destination whose schedules may have decided that a delivery is dead. If
+    the delivery died at the end of its last attempt, only the versions in force at that time count."""
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

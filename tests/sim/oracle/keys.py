@@ -1,5 +1,5 @@
-"""Idempotency keys: one event per key and environment, for a day by the clocks of the processes that
-accepted it."""
+"""Idempotency keys: for a day, an environment has only one event with a given key. The day is measured by
+the clocks of the processes that accept the event."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -48,9 +48,9 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key can have expired between its posts: once a day, from the earliest to the
-    latest time on the clocks of all processes that tried a post. Their clocks can differ by days.
-    """
+    """Return how often a key can have expired between the requests that posted it. It expires once a day.
+    The days are counted from the earliest to the latest time on the clocks of all processes that tried
+    such a request. The clocks can differ by days."""
     clocks: list[float] = []
     for request in requests:
         for number in (*request.tried, request.by):

@@ -13,7 +13,8 @@ class Requeues:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # A request to send a delivery at once (`hasten`) requeues a delivery that is dead by then.
+            # A request to send a delivery at once (`hasten`) requeues the delivery if it is dead at that
+            # time.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # A request without a known answer can take effect at any later time.

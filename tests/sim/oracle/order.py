@@ -1,5 +1,5 @@
-"""Order: while a destination has an ordering, the first successes within a lane come in order of seq, and
-seqs are in the order of acceptance."""
+"""Order: while a destination has an ordering, the deliveries of a lane succeed in the order of their
+seqs. Only the first success of each delivery counts. Seqs are in the order of acceptance."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from tests.sim.trace import Configured, DeliveryRow
 
 
 class Passage(Struct):
-    """A delivery's passage through its lane: its first success, and the instant from which the next
-    deliveries of the lane can be sent."""
+    """A delivery's passage through its lane: its first success, and the instant from which the deliveries
+    behind it in the lane can be sent."""
 
     row: DeliveryRow
     success: Sending | None
@@ -99,11 +99,12 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # A request in `former` can also be from after the requeue (`_former` cannot tell). If it was a
-        # success, it then freed the lane.
+        # `_former` cannot always tell when a request was sent: some in `former` may come from after the
+        # requeue. If such a request succeeded, its success freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # The lane waits for a success only if a process got it and still owned the database. If there is
-        # no such success, the lane is free from the time at which the receiver got the request.
+        # The next delivery of the lane waits for a success only if a process got the answer while the
+        # process still owned the database. Without such an answer, the next delivery can be sent as soon
+        # as the receiver has got the request.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -117,8 +118,9 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Return True if a request of a requeued delivery can be from before the requeue. The number does not
-    show this: if a kill lost an attempt, the first attempt after the requeue has the same number."""
+    """Return True if a request of a requeued delivery may have been sent before the requeue. The attempt
+    number does not tell: if a process was killed before it recorded an attempt, the first attempt after
+    the requeue has the same number."""
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number

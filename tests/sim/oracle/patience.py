@@ -1,8 +1,8 @@
-"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. No
-other destination is disabled by itself, except after a 410.
+"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. The
+service disables no other destination by itself, except after a 410.
 
-Only histories of one process without crashes are judged, because an actor that replaces another one
-does not know state that was not written. The true time counts, even if the clock was set.
+Only histories of one process without crashes are judged. After a crash, the next actor does not know of
+failures that were not written. Times are measured by the true clock, even if the process's clock was set.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """After the clock was set back, the time since an earlier failure can seem shorter."""
+    """Return True if a process's clock was set back. The time since an earlier failure then seems shorter
+    to the process, so it may disable the destination late."""
     return any(
         after < before
         for number in sight.processes
@@ -108,8 +109,9 @@ def _late(
 
 
 def _over(ends: list[Sending], since: float, until: float, patience_s: int) -> float | None:
-    """Return when the destination had surely failed for `patience_s`: the end of the first failed attempt
-    that shows it. Only attempts between `since` and `until` count."""
+    """Return the end of the first failed attempt that shows that the destination has surely failed for
+    `patience_s`. Return None if there is no such attempt. Only attempts between `since` and `until`
+    count."""
     row: list[float] = []
     for each in ends:
         if each.at <= since or each.end >= until:

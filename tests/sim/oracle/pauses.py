@@ -1,8 +1,10 @@
-"""A Retry-After on 429 and 503 holds the whole destination: no attempt begins before it has passed.
+"""A Retry-After on 429 and 503 holds the whole destination: no attempt begins before the pause has
+passed.
 
-It is capped at the schedule's longest delay (60 s without one). Only requests of the process that got
-it are judged: a killed process may not have recorded it. Nothing is judged after a change of the
-configuration, which can shorten the pause.
+The pause is capped at the longest delay of the schedule, or at 60 s if the schedule has no delays. Only
+requests of the process that got the Retry-After are judged: if this process is killed, the next process
+may not know of the pause. A change of the configuration can shorten the pause, so later requests are not
+judged.
 """
 
 from bisect import bisect_right

@@ -55,7 +55,7 @@ MOST_OF_A_PROMISE = 20  # sentences about one promise
 
 
 def violations(history: History) -> list[str]:
-    """Return a sentence for each breach, which begins with the promise that it breaks."""
+    """Return a sentence for each breach. Each sentence begins with the name of the broken promise."""
     found = [f"simulation: {each}" for each in history.broken]
     sight = Sight(history)
     for name, judge in PROMISES.items():

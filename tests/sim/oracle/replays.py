@@ -43,7 +43,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
-    """Replays count only if a job for missing deliveries made them."""
+    """Report an event with two deliveries to one destination. Replays are ignored, unless a job for
+    missing deliveries made them."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
@@ -115,9 +116,9 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """A job selects by ids, which contain times, so nothing is judged if clocks jump. Nothing is judged
-    at archived destinations, whose deliveries are skipped.
-    """
+    """Report deliveries that a replay job left out. The job selects deliveries by the times in their ids,
+    so nothing is judged if clocks jump. A job skips the deliveries of archived destinations, so these are
+    not judged either."""
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return

@@ -1,5 +1,5 @@
 """Routing: an event has one delivery for each destination that a rule named when the event was routed,
-and no other. During a change, either version may have been in force."""
+and no other. If a rule changed at that time, the rule before or after the change may have counted."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -118,8 +118,9 @@ def _matches(rule: Ruled, item: Item) -> bool:
 
 
 def named_by(pattern: str, event_type: str) -> bool:
-    """Return True if a pattern names a type. A `*` is one segment, or one or more at the end. Only
-    patterns that begin with `angarium.` name the service's own types."""
+    """Return True if a pattern names a type. A `*` stands for one segment. At the end of the pattern, it
+    can also stand for several segments. Only patterns that begin with `angarium.` name the service's own
+    types."""
     if event_type.startswith(OWN) and not pattern.startswith(OWN):
         return False
     return _rest(pattern.split("."), event_type.split("."))

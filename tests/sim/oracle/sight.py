@@ -1,6 +1,5 @@
-"""A history as the oracle's checks need it: arrivals with their ends, owners by time, versions in
-force.
-"""
+"""A history, arranged for the oracle's checks. It shows each request with its answer, the processes that
+owned the database, and the versions of the configuration that were in force."""
 
 from collections import defaultdict
 from math import gcd, inf
@@ -44,7 +43,7 @@ SOON_S = 0.002  # instants in rows are whole milliseconds
 
 class Process(Struct):
     """One process, for part `part` of `parts`. From `doubted_at` on, another process may own slots of
-    this part; from `over_at` on, another surely does."""
+    this part. From `over_at` on, another process surely owns slots of this part."""
 
     number: int
     booted_at: float
@@ -58,17 +57,19 @@ class Process(Struct):
     why: str = ""  # the reason, if it ended by itself
 
     def shares(self, other: "Process") -> bool:
-        """Return True if the parts of both processes have a slot in common. Parts get slots in turn."""
+        """Return True if the parts of both processes have a slot in common. Slot n belongs to part n
+        modulo `parts`."""
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Return True if an environment belongs to this process's part. Parts get workspaces in turn,
-        and each workspace has three environments."""
+        """Return True if an environment belongs to this process's part. Workspace n belongs to part n
+        modulo `parts`, and each workspace has three environments."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
 class Sending(Struct):
-    """One request as its receiver saw it. `end`: when the receiver replied; without a reply, never."""
+    """One request as its receiver saw it. `end`: when the receiver replied. If there was no reply, `end`
+    is infinite."""
 
     arrived: Arrived
     index: int
@@ -76,7 +77,7 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """When the request arrived, or would have arrived without its wait for a token."""
+        """When the request arrived, minus the time for which the attempt waited for its OAuth token."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
@@ -99,7 +100,8 @@ class Sending(Struct):
 
 
 class Fetch(Struct):
-    """A token that a process asked for. `end`: when it got the answer; without an answer, never."""
+    """A token that a process asked for. `end`: when the process got the answer. If it got none, `end` is
+    infinite."""
 
     at: float
     process: int
@@ -174,7 +176,7 @@ class Version(Struct):
 
 
 class Sight:
-    """All facts and rows of one history, arranged by what they concern."""
+    """All facts and rows of one history, arranged by delivery, destination and process."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -186,7 +188,7 @@ class Sight:
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
         self.fetches: list[Fetch] = []
-        # By process: the times at which it noticed jumps of its clock, each with the drift since then.
+        # By process: when it noticed jumps of its clock, each time with the sum of all jumps so far.
         self.followed: dict[int, list[tuple[float, float]]] = {}
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
@@ -257,7 +259,8 @@ class Sight:
         self.fetches = list(fetches.values())
 
     def _unheard(self, fault: Fault, before: AnyFact, sendings: dict[int, Sending]) -> None:
-        """A call that would have passed an answer on raised, so the process did not hear the answer."""
+        """Note that a process did not hear a reply. The call that should have told the reply to the
+        process raised."""
         if fault.detail == UNHEARD and isinstance(before, Replied) and before.at == fault.at:
             sendings[before.send].replied = replace(before, judged=False)
 
@@ -267,8 +270,8 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # A process that began earlier is not ready yet. It may take the database after the process
-            # that begins now.
+            # If an earlier process is not ready yet, it may take the database after the process that
+            # begins now. So the new process's ownership is in doubt from its start.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
@@ -313,7 +316,8 @@ class Sight:
                 )
 
     def reigned(self, sending: Sending) -> bool:
-        """Return True if the process of a sending surely owned the database when the request arrived."""
+        """Return True if the process that sent a request surely owned the database when the request
+        arrived."""
         process = self.processes[sending.arrived.process]
         return sending.at < process.doubted_at
 
@@ -366,7 +370,9 @@ class Sight:
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
-        """`started_at` is by the process's clock, which may have jumped before the request arrived."""
+        """Return True if a request can be the attempt that began at `started_at` by its process's clock.
+        The clock may have jumped before the request arrived, so the clock's states before and after are
+        both tried."""
         process = sending.arrived.process
         came_at = sending.arrived.at
         instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at
@@ -378,8 +384,8 @@ class Sight:
         )
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
-        """Return the sendings that an attempt's row can be about, by its number and its process's
-        clock."""
+        """Return the requests that an attempt's row can describe. The attempt's number and the start and
+        duration in the row must fit the request."""
         took_s = attempt.duration_ms / 1000  # on a clock that nobody sets
         return [
             each

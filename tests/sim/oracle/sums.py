@@ -1,7 +1,7 @@
 """The counters of each destination and minute equal the sums of its attempts and deliveries.
 
-Only a delivery's first death counts. The delivery's row does not keep the minute of that death, so deaths
-are compared as sums of all minutes.
+Only a delivery's first death counts. A delivery's row does not show in which minute the delivery died
+first. So deaths are not compared by minute: only their total is.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Reads of waiting deliveries in the simulated database, each of a bounded number of rows."""
+"""Reads of waiting deliveries in the simulated database. Each read looks at a bounded number of rows."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -18,8 +18,8 @@ class SimulatedBacklog:
     """The simulated `engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
-        """`examined` is the number of rows that one read of a queue looks at. Lists contain only rows of
-        `part`."""
+        """`examined`: the number of rows that one read of a queue looks at. `part`: the part whose
+        backlog rows are listed."""
         self._part = part
         self._tables = tables
         self._pool = pool

@@ -99,7 +99,8 @@ class SimulatedConfiguration:
         self.customers = SilentCustomers()
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything as of one instant, also what has a version that the caller knows already."""
+        """Read the whole configuration as of one instant. Objects whose versions are in `known` are read
+        too, unlike in the real store."""
         del known
 
         def work() -> Configuration:
