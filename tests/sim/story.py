@@ -83,8 +83,9 @@ def story(history: History, breaches: Sequence[str]) -> str:
 
 
 def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
-    """Return the ids, marks and requests that breaches name, with the events and destinations of named
-    deliveries."""
+    """Return what concerns the breaches: the ids, marks and requests that the breaches name. If a breach
+    names a delivery, add the delivery's event and destination. Add requests that name any of these
+    objects."""
     text = "\n".join(breaches)
     about = set(_ID.findall(text)) | set(_MARK.findall(text))
     about |= {f"request {number}" for number in _REQUEST.findall(text)}

@@ -96,9 +96,8 @@ class Telling:
         relayed: int | None = None,
         **fields: Any,
     ) -> list[str]:
-        """`relayed` is the process to which the request is relayed. Each accepted event exists
-        afterwards, with its mark as its id.
-        """
+        """`relayed` is the process to which the request is relayed. If the answer is `accepted`, each
+        event is stored with its mark as its id."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()

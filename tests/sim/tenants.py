@@ -14,7 +14,8 @@ def workspace_of(environment: int) -> str:
 
 
 def environment_of(workspace: int, place: int) -> int:
-    """Return the number of a workspace's environment, both counted from 1."""
+    """Return the number of an environment. Workspaces are numbered from 1, and `place` is 1, 2 or 3: the
+    environment's place within its workspace."""
     return (workspace - 1) * ENVIRONMENTS_EACH + place
 
 

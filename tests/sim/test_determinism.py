@@ -1,5 +1,5 @@
-"""The same seed gives the same history, to the last instant: in every process, and for every order of
-sets."""
+"""The same seed gives the same history, to the last instant: in every process, and with every hash seed
+of Python, which decides the order of sets."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 SEEDS = (5, 24, 73, 100, 102, 146, 165)
 
 
-# Seeds of histories with links between nodes, and with parts that nodes take from each other.
+# Seeds of histories with several nodes: nodes are linked, and take over parts from each other.
 SEVERAL = (1, 8, 24)
 
 

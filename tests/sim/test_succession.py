@@ -43,10 +43,12 @@ class Broken(AssertionError):  # noqa: N818  a verdict, not an error of the simu
 
 
 class Cluster:
-    """One history. Each flag is a rule of the real nodes that a test can break.
+    """One history. Each flag is a rule that real nodes follow. A test sets a flag to False to break the
+    rule.
 
-    `guarded`: a takeover names the node that it succeeds. `sees_beats`: a takeover fails if this node has
-    sent a heartbeat since the decision. `counts_again`: a new connection restarts the count of missed
+    `guarded`: a node that takes over names its predecessor, and the takeover fails if another node is
+    active by now. `sees_beats`: a takeover fails if the predecessor has sent a heartbeat since the
+    successor decided to take over. `counts_again`: a new connection restarts the count of missed
     heartbeats. `returns`: a node that lost its connection connects again at once.
     """
 

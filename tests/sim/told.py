@@ -10,7 +10,7 @@ LATE = 60.0  # by then every process knows the first configuration
 
 
 def events(telling: Telling, *marks: str) -> list[str]:
-    """Post events one after another. Return the deliveries that d1 gets of them."""
+    """Post events one after another. Return the ids of their deliveries to destination d1."""
     for place, mark in enumerate(marks):
         telling.post(LATE + place, mark)
     return [telling.delivery(mark) for mark in marks]
@@ -143,8 +143,8 @@ def sent_though_recorded() -> Telling:
 
 
 def side_by_side() -> Telling:
-    """Two processes begin at once. One sends a delivery whose outcome the other has recorded
-    meanwhile."""
+    """Two processes begin at once. One of them sends a delivery and records the outcome. Then the other
+    process sends the same delivery."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.kill(LATE + 2)
@@ -163,8 +163,8 @@ def not_ended() -> Telling:
 
 
 def announced(at: float) -> Telling:
-    """A process creates one of the service's own events at a given time. The process is told to end at
-    `LATE` + 9, and no other process begins."""
+    """A process creates an event of the service's own (a system event) at a given time. The process is
+    told to end at `LATE` + 9, and no other process begins."""
     telling = a_telling()
     made_at = f"{int((NOW + at) * 1000):012x}"
     own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
@@ -203,9 +203,9 @@ def dead(attempts: int) -> Telling:
 
 
 def judged_late(crashed_at: float) -> Telling:
-    """Two deliveries are attempted. The first attempt fails while the second one lasts long. Then the
-    schedule becomes shorter, and makes the first delivery dead.
-    """
+    """Two deliveries are attempted. The first attempt fails while the second one lasts long. The actor
+    crashes at a given time. Then the schedule becomes shorter, and the first delivery is dead by this
+    schedule."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -239,9 +239,9 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 
 def heard_late(after_s: float) -> Telling:
-    """The first delivery of a lane is sent by a process, and then by the successor of this process. Both
-    requests succeed, but the first process gets its answer late. The successor sends the next delivery
-    `after_s` after its own request."""
+    """A process sends the first delivery of a lane. Then the process's successor sends this delivery too.
+    Both requests succeed, but the first process gets its answer late. The successor sends the next
+    delivery `after_s` after its own request."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
@@ -252,8 +252,9 @@ def heard_late(after_s: float) -> Telling:
 
 
 def given_up(late_by_s: float) -> Telling:
-    """A successor fails to send the first delivery of a lane, gives it up and sends the next one. The
-    replaced process sends the first delivery `late_by_s` after the successor began, and succeeds."""
+    """A process that has taken over from another fails to send the first delivery of a lane. It gives up
+    this delivery, and sends the next one. The replaced process sends the first delivery too, `late_by_s`
+    after its successor began, and succeeds."""
     telling = a_telling(ordering="STRICT", schedule_s=())
     one, two = events(telling, "a", "b")
     telling.boot(LATE + 3, 2)
@@ -265,10 +266,10 @@ def given_up(late_by_s: float) -> Telling:
 
 
 def requeued_behind(second_at: float) -> Telling:
-    """The first delivery of a lane fails, and then succeeds, but its process is killed before the success
-    is durable. A change of the destination removes all retries. The next process knows only the failure,
-    so it gives the delivery up. The delivery is requeued behind the second delivery, which is sent at a
-    given time."""
+    """The first delivery of a lane fails. A second attempt succeeds, but its process is killed before the
+    success is durable. Then the destination's schedule becomes empty: there are no more retries. The next
+    process knows only of the failed attempt, and so the delivery is dead. A caller requeues the delivery,
+    which is now behind the lane's second delivery. The second delivery is sent at a given time."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)
@@ -303,8 +304,9 @@ def after_success() -> Telling:
 
 
 def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
-    """A delivery is attempted again `after_s` after a failure. With `clock_s`, another process makes this
-    attempt, and its clock is ahead by this time. `set_s` is a jump of the former process's clock."""
+    """A delivery fails, and is attempted again `after_s` later. With `clock_s`, another process makes the
+    second attempt, and the clock of this process is ahead by `clock_s`. With `set_s`, the first process's
+    clock jumps by `set_s` between the attempts."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
@@ -336,8 +338,8 @@ def held(status: str, at: float) -> Telling:
 
 
 def archived_meanwhile(kind: str) -> Telling:
-    """A caller makes a request of this kind while another archives the destination. The first caller gets
-    an answer, then a delivery is sent, then the second caller gets an answer."""
+    """One caller makes a request of the given kind while another caller archives the destination. The
+    first caller gets an answer. Then a delivery is sent. Then the caller who archives gets an answer."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.tell(Asked(NOW + LATE + 1, 8, 1, "patch", 1, "d1"))
@@ -385,8 +387,8 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
 
 
 def asked_for_a_replay(*shown: str) -> Telling:
-    """A caller asks to replay a destination's deliveries, and one of two is replayed. `shown`: the
-    deliveries that a list showed."""
+    """A caller asks for a replay of a destination's two deliveries, but only one of them is replayed.
+    `shown`: the deliveries that a list showed to the caller before."""
     telling = well()
     telling.ask(
         LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
@@ -403,7 +405,8 @@ def a_job(status: str = "COMPLETED", matched: int = 1, enqueued: int = 1, done: 
 
 
 def former_owner(at: float) -> Telling:
-    """A process records an attempt that ended at a given time after another process took over."""
+    """A process makes and records an attempt `at` seconds after another process took over. If `at` is
+    negative, the attempt is before the takeover."""
     telling = a_telling()
     telling.boot(LATE + 10, 2)
     telling.send(LATE + 10 + at, events(telling, "a")[0])
@@ -411,7 +414,9 @@ def former_owner(at: float) -> Telling:
 
 
 def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
-    """The second of two nodes has the environment; a request comes to the first."""
+    """A request comes to the first of two nodes, but the second node works for the request's environment.
+    `relayed`: the node to which the request is relayed, if it is relayed. `sender`: the node that sends
+    the delivery."""
     telling = Telling()
     telling.boot(0, 1, part=0, parts=2)
     telling.boot(0, 2, part=1, parts=2)
@@ -423,8 +428,9 @@ def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
 
 
 def regrouped(at: float) -> Telling:
-    """A database gets a third part, whose nodes take slots of the others. A node then records an attempt
-    that it began before."""
+    """A database with two parts is divided into three parts. A process of the new division takes over
+    slots of a process of the old division. The old process makes and records an attempt `at` seconds
+    after the takeover."""
     telling = Telling()
     telling.boot(0, 1, part=1, parts=2)
     telling.destination(1)
@@ -469,7 +475,8 @@ def rated(requests: int, every_s: float) -> Telling:
 
 
 def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30.0) -> Telling:
-    """Ten deliveries fail, then probes fail, each a given time after the last."""
+    """Ten deliveries fail, and the circuit opens. Then each of `probes_s` is the time until the next
+    probe. Each probe fails."""
     telling = a_telling(schedule_s=())
     telling.leaves_after_s = leaves_after_s
     deliveries = events(telling, *[f"e{number}" for number in range(10 + len(probes_s))])
@@ -509,8 +516,8 @@ def requeued(again: bool, asked: bool = True) -> Telling:
 
 
 def left_behind(died_at: float) -> Telling:
-    """A destination's whole queue is requeued, but a delivery that died at a given time is
-    still in it."""
+    """A caller requeues all dead letters of a destination. A delivery that died at `died_at` is dead at
+    the end."""
     telling = dead(3)
     telling.change("a-d1", dead_lettered_at=NOW + died_at)
     telling.ask(LATE + 300, "requeue", of="d1")
@@ -532,9 +539,8 @@ def impossible() -> Telling:
 def stopped(
     *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
 ) -> Telling:
-    """With `hand_over_s`, the process hands over its part, and ends after this time. `late`: it begins
-    an attempt after it was told to end.
-    """
+    """A process is told to end. With `hand_over_s`, the process hands over its part, and ends after this
+    time. `late`: the process begins an attempt after it was told to end."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)

@@ -18,7 +18,7 @@ def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float =
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """A request with each of `tokens` comes, at intervals of `after_s`."""
+    """Requests with these tokens arrive one after another, at intervals of `after_s`."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):
@@ -28,8 +28,8 @@ def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
 
 
 def refused(*later: str, status: int = 200) -> Telling:
-    """A receiver refuses a token. The same attempt continues with the first token of `later`, the next
-    attempts with the others."""
+    """A receiver refuses a token. The same attempt then sends the first token of `later`. Each of the
+    next attempts sends one of the other tokens of `later`."""
     telling = with_tokens()
     fetch(telling, 2, LATE + 4.8, "Bearer b")
     first, *others = [events(telling, f"e{number}")[0] for number in range(len(later))]

@@ -22,7 +22,8 @@ class Fact(Struct, frozen=True, tag=True):
 
 class Booted(Fact, frozen=True):
     """A process began, for part `part` of `parts`. It takes over the slots of this part from other
-    processes that run. `clock_s` is the time by which its clock is ahead, apart from later jumps."""
+    processes that run. `clock_s`: how far the process's clock is ahead at its start. Later jumps are not
+    included."""
 
     process: int
     clock_s: float = 0.0
@@ -102,12 +103,17 @@ class Answered(Fact, frozen=True):
 
 
 class Asked(Fact, frozen=True):
-    """A caller made a request that posts no events: `requeue`, `discard`, `replay`, `cancel`, `hasten`
-    and `withdraw` (a waiting delivery: send it at once, or cancel it), `cancel all` and `retry all` (of a
-    destination), `patch`, `create`, `rotate`, `rule`, `unrule`.
+    """A caller made a request that posts no events.
+
+    - `requeue`, `discard`: dead letters.
+    - `replay`: create a replay job. `cancel`: cancel a replay job.
+    - `hasten`: send a waiting delivery at once. `withdraw`: cancel a waiting delivery.
+    - `retry all`, `cancel all`: the same for all waiting deliveries of a destination.
+    - `create`, `patch`, `rotate`: a destination.
+    - `rule`: create or change a routing rule. `unrule`: disable or delete it.
 
     `of` is the destination, rule or job, if it exists already. `deliveries` are the ids that the request
-    named, or that a list showed before. `wanted` has the request's fields as JSON.
+    named, or that a list showed to the caller before. `wanted` has the request's fields as JSON.
     """
 
     request: int
@@ -120,8 +126,8 @@ class Asked(Fact, frozen=True):
 
 
 class Told(Fact, frozen=True):
-    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` or `lost`. `ids` name the
-    objects that were changed or created."""
+    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` (an error left the result
+    open) or `lost` (the caller got no answer). `ids` name the objects that were changed or created."""
 
     request: int
     answer: str
@@ -193,8 +199,8 @@ class Replied(Fact, frozen=True):
 
 
 class TokenRefused(Fact, frozen=True):
-    """A receiver answered a request with 401 because of its token, and looked at nothing else. `heard`:
-    the process got the answer."""
+    """A receiver answered a request with 401 because of its token. The receiver did not read the rest of
+    the request, so there is no `Arrived`. `heard`: the process got the answer."""
 
     process: int
     destination: str

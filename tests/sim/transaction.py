@@ -10,8 +10,9 @@ from engine.ports import StoreAwayError
 
 
 class LockedError(Exception):
-    """A statement has to wait until a transaction has ended, and then runs again from its beginning.
-    After `patience_s`, the waiting statement aborts the transaction."""
+    """Raised by a statement that meets a lock of a transaction. The statement waits until the transaction
+    has ended, then runs again from its beginning. If it waits longer than `patience_s`, it aborts the
+    transaction."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")
@@ -20,7 +21,8 @@ class LockedError(Exception):
 
 
 class Transaction:
-    """The work that the parts of one group have done so far. `open`: it can still be committed."""
+    """A transaction, with the work of its statements so far. `open`: the transaction can still be
+    committed."""
 
     def __init__(self) -> None:
         self.open = True
@@ -41,7 +43,7 @@ class Transaction:
         self.end()
 
     def require_open(self) -> None:
-        """Raise StoreAwayError if the transaction has ended, and with it its backend."""
+        """Raise StoreAwayError if the transaction has ended, as if its connection had been closed."""
         if not self.open:
             raise StoreAwayError("57P01 terminating connection due to administrator command")
 

@@ -1,6 +1,6 @@
 """One thread of virtual time: a clock that jumps to the next deadline, and a scheduler with a seed.
 
-Nothing here waits in real time, and nothing that runs in it may read the real time.
+Nothing in this module waits in real time. Code that runs in virtual time must not read the real time.
 """
 
 import heapq
@@ -35,7 +35,7 @@ class VirtualClock(trio.abc.Clock):
         self._order = itertools.count()
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something later, outside of all tasks. This costs a fifth of a task's wake-up."""
+        """Call something later, outside of all tasks. To wake a task would cost five times as much."""
         heapq.heappush(self._calls, (self._now + delay_s, next(self._order), call))
 
     def start_clock(self) -> None:
@@ -45,7 +45,8 @@ class VirtualClock(trio.abc.Clock):
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Jump to `deadline`, or to an earlier call. trio calls this when no task can run."""
+        """Jump to `deadline`. If a call of `call_later` is due earlier, jump to the time of this call,
+        and make the call. trio calls this method when no task can run."""
         if self._calls and self._calls[0][0] <= deadline:
             due, _, call = heapq.heappop(self._calls)
             self._now = max(self._now, due)

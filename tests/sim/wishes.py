@@ -126,7 +126,8 @@ class Wishes:
     # --- one wish
 
     async def wish(self, wish: Wish) -> None:
-        """Make one request of the plan, if there is an object that it can be about."""
+        """Make one request of the plan. Do nothing if the object that the request needs does not exist
+        yet."""
         chance = Random(wish.draw)
         if wish.kind == "rules":
             await self._change_rules(wish, chance)
@@ -374,7 +375,7 @@ class Wishes:
 
 
 def _judged(results: Any) -> tuple[str, str]:
-    """Return the answer as the caller sees it, and the code of a refusal."""
+    """Return the answer that the caller sees, and the error code (an empty string without an error)."""
     if not results:
         return "lost", ""
     result = results[0]

@@ -54,7 +54,7 @@ class World:
         self.own_events = any(each.own for each in plan.destinations)
         self.breaks = any(strike.kind == "break" for strike in plan.strikes)
         self.clocks_jump = bool({"clock", "drift"} & plan.faults)
-        # Loops that only look whether there is anything to do look less often in long histories.
+        # The factor by which loops that only look for work are slower in long histories.
         self.pace = max(1.0, plan.span_s / 120)
 
     # --- time and chance
@@ -103,8 +103,8 @@ class World:
         self.on_ended(process)
 
     async def front(self, patience_s: float) -> "Process | None":
-        """Return a process that takes requests: mostly the newest, or any of several nodes. Return None
-        if there is none for long."""
+        """Return a process that takes requests. With several nodes, choose any of them. Otherwise, choose
+        mostly the newest process. Return None if no process takes requests for `patience_s`."""
         with trio.move_on_after(patience_s):
             while True:
                 ready = [process for process in self.processes if process.ready]

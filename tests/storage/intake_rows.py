@@ -1,4 +1,4 @@
-"""The rows of the intake's tables, in a form in which two ways of writing them can be compared."""
+"""The rows of the intake's tables. Tests write the same groups in two ways, and compare the rows."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.storage.world import World
 
-# All these tables have the environment in their key, so each way can write the same ids in environments
-# of its own.
+# The environment is in the key of each of these tables. So a test can write the same ids in other
+# environments, and compare.
 TABLES = (
     "events", "deliveries", "idempotency", "customer_accounts", "destination_backlog", "files"
 )  # fmt: skip
@@ -23,10 +23,12 @@ _ROWS = " UNION ALL ".join(
 async def rows_written(
     world: World, first: int, bases: Sequence[int], left_out: Mapping[str, str] = NOTHING
 ) -> list[Any]:
-    """Return the rows of the environments from `first` on, as if `first` were 0.
+    """Return the rows of `ENVIRONMENTS` environments, beginning with number `first`. `first` is
+    subtracted from the numbers of environments, so rows from different environments can be compared.
 
-    `bases`: those of the groups, in order. A seq is shown with its group's place. `left_out`: by table, a
-    column that is not compared.
+    `bases`: the first seq of each group, in the order of the groups. A seq is returned as the index of
+    its group and the distance from the group's first seq. `left_out`: for a table, a column that is not
+    returned.
     """
     found = []
     for table, text in await world.bridge.pool.fetch(_ROWS, first):

@@ -11,7 +11,7 @@ async def prepare(connection: Connection, sql: str, name: str = "planned") -> No
 
 
 async def explain(connection: Connection, *arguments: Any, name: str = "planned") -> str:
-    """Run a prepared statement. Return its plan with the rows that each node handled."""
+    """Run a prepared statement. Return its plan, with the number of rows at each node of the plan."""
     values = ", ".join(_literal(each) for each in arguments)
     rows = await connection.fetch(
         "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"
@@ -21,7 +21,8 @@ async def explain(connection: Connection, *arguments: Any, name: str = "planned"
 
 
 def most_rows(plan: str) -> int:
-    """Return the most rows that any node handled in all its loops, including discarded rows."""
+    """Return the highest number of rows at a node of a plan. If a node ran several times, the rows of all
+    runs count. The rows that a filter removed are a number of their own."""
     counts = [0]
     for line in plan.splitlines():
         if match := re.search(r"rows=([\d.]+) loops=(\d+)", line):

@@ -1,7 +1,7 @@
 """A process's connections to the simulated database, and its right to write through them.
 
-After an error, a connection of the intake or recorder renews the epoch before its next statement. An
-earlier statement that is still under way then writes nothing.
+After an error, a connection of the intake or recorder takes a new epoch before its next statement. If the
+statement before the error is still under way, it has the former epoch, and writes nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -107,7 +107,8 @@ class HotConnection:
         if self.connected:
             return
         try:
-            # In the database, a transaction of the lost connection can still hold its locks.
+            # In the database, a transaction of the lost connection can still hold its locks. It must end
+            # first.
             if self._begun is not None:
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
@@ -127,8 +128,8 @@ class HotConnection:
         return await self.by_right(run)
 
     async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
-        """Call `run` with process and epoch. If they are refused but the process can still write, raise
-        ContentionError, so that the caller runs the statement again."""
+        """Call `run` with process and epoch. If the epoch is refused, but the process can still write
+        with a newer epoch, raise ContentionError. The caller then runs the statement again."""
         epoch = self.epoch
         try:
             return await run(self.ownership.process, epoch)

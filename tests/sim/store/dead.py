@@ -20,7 +20,7 @@ class SimulatedDeadLetters:
     """The simulated `engine.recording.requeue.DeadLetterStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, counted: int) -> None:
-        """`examined` and `counted` are the numbers of rows that one search and one count look at."""
+        """`examined`: how many rows a search looks at. `counted`: how many rows a count looks at."""
         self._tables = tables
         self._pool = pool
         self._examined = examined

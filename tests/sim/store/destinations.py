@@ -28,7 +28,8 @@ def create(tables: Tables, record: DestinationRecord, at_most: int, audit: Audit
 
 
 def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> bool:
-    """Return False if the present version is not the predecessor of the new one."""
+    """Return True if the new version was written. Return False if the new version does not directly
+    follow the present version."""
     require_text(record.name, record.description, record.url, record.customer)
     place = record.environment, record.id
     present = tables.destinations.get(place)
@@ -37,8 +38,8 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # The destination's actor discards its deliveries. This row lets a process that starts meanwhile
-        # continue this work.
+        # The destination's actor discards its deliveries. If a process starts meanwhile, this backlog row
+        # makes the process continue the work.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)

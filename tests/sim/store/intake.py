@@ -30,8 +30,9 @@ MAX_GROUP = 1 << 20
 
 
 class Ready(NamedTuple):
-    """A checked group. `write` adds its rows and cannot fail. `lost`: the group's events (by id) whose
-    idempotency key another event holds, with the holder."""
+    """A checked group. `write` adds the group's rows and cannot fail. An event of the group is not
+    written if a stored event has the same idempotency key. `lost` maps the id of such an event to the
+    stored event."""
 
     lost: dict[str, Claimed]
     write: Callable[[], None]
@@ -49,8 +50,8 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
 def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
-    """Check a group's rows without writing them. `into` is the transaction of a group in parts: the rows
-    of its earlier parts count as written."""
+    """Check a group's rows without writing them. If a large group is written in parts, `into` is its
+    transaction, and the rows of earlier parts count as written."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -127,7 +128,8 @@ def _require_new(table: str, there: Container[Place], keys: Sequence[Place]) -> 
 
 
 def _lost_claims(tables: Tables, group: IntakeGroup) -> dict[str, Claimed]:
-    """Return the group's events (by id) whose idempotency key another event holds, with the holder."""
+    """Find events of the group whose idempotency key a stored event has already. Return the stored event
+    by the id of the group's event."""
     mine = {claim.event for claim in group.claims}
     lost: dict[str, Claimed] = {}
     for claim in group.claims:
@@ -153,7 +155,7 @@ def _opened(tables: Tables, group: IntakeGroup) -> dict[tuple[int, str], str]:
 
 
 def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
-    """Return the result of an earlier run of the group, or None if it wrote nothing."""
+    """Return the result of the group if an earlier try to write the group was committed, else None."""
     there = {each.id for each in group.events if (each.environment, each.id) in tables.events}
     if group.events and not there:
         return None

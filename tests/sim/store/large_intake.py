@@ -1,5 +1,5 @@
-"""The simulated store of large groups: it writes parts of one transaction, and a fault can strike at
-each.
+"""The simulated store of large groups. It writes a large group in several parts, in one transaction. A
+fault can strike at each part.
 
 The transaction locks the right to write when it writes its first part, and backlog rows when it writes
 its last one.
@@ -24,8 +24,8 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Add a part of a large group to a transaction; return its `Ready.lost`. `base`: the seq of its first
-    delivery."""
+    """Add a part of a large group to a transaction. `base`: the seq of the part's first delivery. Return
+    the part's `Ready.lost`."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
@@ -36,9 +36,8 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield each part with the number of deliveries before it. The rows of destinations and customers
-    are the last part.
-    """
+    """Yield each part of a group with the number of deliveries in the earlier parts. The last part has
+    the rows of destinations and customers."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)

@@ -1,4 +1,5 @@
-"""Reads for jobs that cancel or retry, simulated: PENDING, then RETRYING deliveries."""
+"""The simulated reads for jobs that cancel or retry waiting deliveries. PENDING deliveries are read
+first, then RETRYING ones."""
 
 from collections.abc import Callable
 
@@ -59,7 +60,8 @@ def _taken(
     limit: int,
     examined: int,
 ) -> tuple[list[str], bool, StoredDelivery | None]:
-    """Return the ids of the selected rows, whether there are no more, and the last row looked at."""
+    """Return the ids of the selected rows, True if these rows are the last ones, and the last row looked
+    at."""
     selects = _selects(tables, job)
     found = [row for row in rows if row.status is status and selects(row)]
     last = found[limit - 1] if len(found) > limit else rows[-1] if rows else None

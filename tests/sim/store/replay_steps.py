@@ -99,7 +99,7 @@ def _replay(chunk: Chunk, delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
-    """Return the result of an earlier run of a chunk, or None if it wrote nothing."""
+    """Return the result of the same chunk if an earlier try to write it was committed, else None."""
     leg = tables.replays.leg(chunk.environment, chunk.job, chunk.destination)
     if leg is None or leg.step != chunk.step + 1:
         return None
@@ -154,7 +154,8 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
 
 
 def order(tables: Tables, step: OrderStep) -> bool:
-    """Record the deliveries that a job sends or cancels next, and the counts of those that have ended."""
+    """Record which deliveries a job is about to send or cancel. Also count the deliveries of the previous
+    steps that were sent or cancelled, or that needed neither."""
     leg = _turn(tables, step.environment, step.job, step.destination, step.step)
     if leg is None:
         return False

@@ -254,8 +254,8 @@ class SimulatedReplays:
         return await self._pool.write(statement, self._by_right(work, False))
 
     def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
-        """Return `work` with a check: if this process has lost the right to write, it returns
-        `otherwise`."""
+        """Return a function that does `work` if this process still has the right to write. Without this
+        right, the function returns `otherwise`."""
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:
@@ -286,7 +286,8 @@ def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[Store
 
 
 def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
-    """Return True if a job selects a row: settled when the job was created, and not changed since."""
+    """Return True if a job selects a row. The row must have one of the job's statuses. The row's last
+    change must be older than the job."""
     selection = job.selection
     patterns = selection.event_types
     return (

@@ -1,5 +1,5 @@
-"""The simulated dead-letter queue: requeue and discard on the intake's connection. Each checks the state
-that it expects, and writes an audit entry."""
+"""The simulated dead-letter queue: requeue and discard, on the intake's connection. Both change only
+deliveries that are still dead, and write an audit entry."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -70,7 +70,7 @@ def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
 def requeued_before(
     tables: Tables, environment: int, named: Sequence[str], base: int
 ) -> Requeued | None:
-    """Return the result of an earlier run, or None if it wrote nothing."""
+    """Return the result of the same requeue if an earlier try of it was committed, else None."""
     rows = [tables.deliveries.get((environment, each)) for each in named]
     done = [row for row in rows if row is not None and base <= row.seq < base + len(named)]
     done.sort(key=lambda row: row.seq)
@@ -110,7 +110,8 @@ def discard(
 def discarded_before(
     tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
-    """Return the result of an earlier run, or None if the audit log has none."""
+    """Return the ids that an earlier try of the same discard changed. Return None if the audit log shows
+    no such try."""
     changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None

@@ -1,6 +1,7 @@
 """The rights to write in the simulated database: rows of processes, leases of slots, and their holders.
 
-A takeover of one slot of a process strips that process of all its slots, as in `storage.ownership`.
+If a process takes over one slot of another process, the other process loses all its slots, as in
+`storage.ownership`.
 """
 
 from collections.abc import Collection, Iterable
@@ -45,8 +46,8 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """Return the processes that can write to a part. If the part is the whole database, these are all
-        processes: some can write without a lease."""
+        """Return the processes that can write to a part. If the part is the whole database, return all
+        processes, because some processes can write without a lease."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}
@@ -63,7 +64,9 @@ class Rights:
                     table[slot] = (NOBODY, epoch)
 
     def renew_intake(self, process: int, epoch: int) -> None:
-        """Renewals can arrive in the wrong order, so an older one must not set the epoch back."""
+        """Set the process's epoch. Raise OwnershipLostError if the process has no row any more. Raise it
+        also if the process has this epoch or a higher one, because renewals can arrive in the wrong
+        order."""
         self.require_unheld((process,))
         if self.processes.get(process, epoch) >= epoch:
             raise _lost()

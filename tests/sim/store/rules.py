@@ -1,5 +1,5 @@
-"""Routing rules of the simulated database, each environment's tally of rules, and the failures of their
-filters."""
+"""Routing rules of the simulated database, the failures of their filters, and each environment's number
+of rules (its tally)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,8 @@ from tests.sim.store.tables import Tables, require_text
 def create(
     tables: Tables, rule: RuleModel, at_most: int, audit: AuditEntry, tally: int | None
 ) -> bool:
-    """Add a rule if there is room and the environment's tally has version `tally`."""
+    """Add a rule if its destination is not archived, the environment has fewer than `at_most` rules, and
+    the tally still has version `tally` (None: any). Otherwise, return False."""
     _require_texts(rule)
     if not _is_open(tables, rule) or at_most == 0:
         return False

@@ -113,7 +113,8 @@ def _new_attempts(tables: Tables, group: SettleGroup) -> dict[tuple[int, str, in
 def _changed(
     tables: Tables, group: SettleGroup, *, lean: bool
 ) -> list[tuple[StoredDelivery, Settlement]]:
-    """Return the rows that are in their expected state before the statement, each once."""
+    """Return the rows that the group may change, each with its settlement. A row is left out if its
+    delivery is no longer in the state that the settlement expects. Each row is returned once."""
     changed: dict[str, tuple[StoredDelivery, Settlement]] = {}
     for settlement in group.settlements:
         delivery = settlement.delivery
@@ -129,8 +130,8 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """Return True if a settlement makes a lasting change. A settlement that only changes the time of a
-    retry does not: every run of its group makes that change."""
+    """Return True if a settlement makes a change that is made only once. If a settlement only sets the
+    time of a retry, return False: when the group is repeated, the settlement sets the same time again."""
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
@@ -162,7 +163,8 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
     response, category = settlement.response_status, settlement.error_category
     error = settlement.last_error
     if settlement.status is DeliveryStatus.FAILED and number == settlement.expects:
-        # A failure without an attempt keeps the answer and the error of the last attempt.
+        # If a delivery fails without another attempt, its row keeps the response and error of the last
+        # attempt.
         response = row.response_status if response is None else response
         category = row.category if category is None else category
         error = row.last_error if error is None else error

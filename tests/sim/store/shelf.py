@@ -35,7 +35,7 @@ class Shelf:
         self._by_seq[row.seq] = row
 
     def queue(self, classes: Sequence[DeliveryClass], after: int) -> Iterator[StoredDelivery]:
-        """Return all rows of these classes with a seq above `after`, in order of seq."""
+        """Return all rows of these delivery classes with a seq above `after`, in order of seq."""
         queues = [self._above(each, after) for each in classes]
         return map(self._by_seq.__getitem__, queues[0] if len(queues) == 1 else merge(*queues))
 

@@ -1,6 +1,5 @@
-"""The tables of the simulated database that transactions share: seqs, deliveries by destination, the
-audit log.
-"""
+"""The tables of the simulated database, and the operations that several stores need: drawing seqs, adding
+deliveries, and writing the audit log."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +67,8 @@ class Tables:
     # --- the log
 
     def draw(self) -> int:
-        """Return the base of a group's seqs. It is never drawn again, even if the group fails."""
+        """Return the first seq for a new group. No later group gets the same seqs, even if the new group
+        fails."""
         self.groups += 1
         return self.groups << 20
 
