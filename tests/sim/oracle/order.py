@@ -41,7 +41,7 @@ def judge(sight: Sight) -> Iterator[str]:
             yield f"two deliveries of {destination} have one seq"
         for reign in _reigns(sight, destination):
             yield from _lanes(sight, reign, rows, requeues)
-    yield from _accepted_in_order(sight)
+    yield from _accepted_in_order(sight, requeues)
 
 
 def _reigns(sight: Sight, destination: str) -> Iterator[Reign]:
@@ -143,14 +143,14 @@ def _owned(sight: Sight, sending: Sending) -> bool:
     return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
-def _accepted_in_order(sight: Sight) -> Iterator[str]:
+def _accepted_in_order(sight: Sight, requeues: Requeues) -> Iterator[str]:
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
-        if (
-            row.origin == "NORMAL"
-            and row.dlq_status != "RETRIED_FROM_DLQ"
-            and not row.schedule_start
-        ):
+        requeued = row.dlq_status == "RETRIED_FROM_DLQ" or row.schedule_start > 0
+        # If a requeued delivery is discarded before its next attempt, its row does not show the requeue.
+        if row.dlq_status == "DISCARDED":
+            requeued |= bool(requeues.times(row.id, row.destination, row.environment))
+        if row.origin == "NORMAL" and not requeued:  # a requeue gives a delivery a new seq
             seqs[row.event].append(row.seq)
     keys = Counter(
         (request.posted.environment, item.key)
