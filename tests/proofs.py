@@ -73,5 +73,8 @@ def is_proof(nodeid: str) -> bool:
 
 
 def lane_of(chosen: str) -> bool | None:
-    """True if `-m` selects only proofs, False if it selects none, None for any other value."""
+    """Return True if pytest's option `-m` selects only proofs, and False if it selects no proof.
+
+    Returns None if the option has any other value.
+    """
     return {MARK: True, f"not {MARK}": False}.get(chosen)

@@ -1,6 +1,6 @@
-"""Second deliveries beside live events: replays of delivered events, and retries of dead ones.
+"""Replays of delivered events and retries of dead deliveries, while new events arrive.
 
-A destination receives the service's own events.
+A further destination receives the service's own events, such as its reports of dead deliveries.
 """
 
 import http.client
@@ -75,9 +75,10 @@ class Scene:
 
     @contextmanager
     def under_way(self, crashes: int = 0) -> Iterator[None]:
-        """Post, replay and retry during the block. Retries have started when the block begins.
+        """Post, replay and retry during the block. The block begins after the first retries.
 
-        After the block, go on until all replays are asked for, then wait until everything has ended.
+        After the block, go on until every replay job has been created. Then wait until all jobs and
+        deliveries have ended.
         """
         with posting(*self.posters), busy(self.replayer, self.retrier):
             until(lambda: self.retrier.retried > 10, "retries are under way")
@@ -100,7 +101,8 @@ class Scene:
         return [job for job in found if job["destinationId"] in self.targets.values()]
 
     def judge(self, crashes: int) -> None:
-        """Check that each delivery was sent again once and in order, and repeated only by crashes."""
+        """Check that each delivery was sent again once and in order. Only a crash can have caused a
+        further repetition."""
         house, receiver = self.house, self.receiver
         there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
         for order, destination in self.targets.items():
@@ -133,7 +135,8 @@ class Busy(threading.Thread):
         self.wrong: list[object] = []
 
     def ask(self, path: str, body: object, *answers: int) -> Any:
-        """Post once. Return the answer's body, or None if it was refused or its fate is unknown."""
+        """Post once. Return the answer's body, or None if the request was refused, failed or had no
+        answer."""
         client = Client(self.house)
         try:
             told = client.ask("POST", path, body, close=True)
@@ -257,8 +260,8 @@ def retried_once(house: House, destination: str) -> None:
 def in_order_of_entry(
     house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
 ) -> None:
-    """Check that first successes of all deliveries, including replays, arrived in seq order within each
-    lane."""
+    """Check that the deliveries of a destination, including replays, first succeeded in the order of
+    their seq. With `lanes`, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -276,10 +279,11 @@ def in_order_of_entry(
 
 
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
-    """Check that no death was reported twice: by an event of its own, or by an event that sums deaths.
+    """Check that each dead delivery was reported once. The report is an event about this delivery, or an
+    event with the number of several dead deliveries.
 
-    Check also that all deaths were reported. Only after a crash can those of the last minute be missing,
-    because the event with their sum did not exist yet.
+    After a crash, the deaths of the last minute can be unreported, because the event with their number
+    did not exist yet.
     """
     singly = house.rows(TOLD, destination)
     assert len({key for _, key in singly}) == len(singly)

@@ -1,5 +1,5 @@
-"""Two machines on one database: each works for its parts, and takes over the other's when it ends.
-
+"""Two machines on one database. Each works for its parts. When one machine ends, the other takes over the
+parts of the ended machine.
 A machine is a server with its own name, folder and addresses.
 """
 
@@ -33,11 +33,13 @@ class Machine(Joined):
         self.name = name
 
     def working(self) -> Counter[str]:
-        """Return the number of parts by machine. During a hand-over, the result is empty."""
+        """Return how many parts each machine works for. The result is empty if this machine does not
+        answer, for instance during a hand-over."""
         try:
             told = self.ask("GET", "/observability/nodes")
         except (OSError, http.client.HTTPException):
-            # A process that is handing over its part closes new connections before it reads a request.
+            # While a process hands over its part, it closes each new connection before it reads a
+            # request.
             return Counter()
         rows = told.body["items"] if told.status == 200 else []
         working = (row for row in rows if row["role"] == "ACTIVE" and row["state"] == "LIVE")
@@ -52,7 +54,7 @@ class Cluster:
         return self._base.start(lambda folder: Machine(name, folder, self._base))
 
     def pair(self) -> tuple[Machine, Machine]:
-        """Start two machines. When they are returned, each works for one part."""
+        """Start two machines. Return them as soon as each works for one of the two parts."""
         one = self.start("one")
         until(lambda: one.working() == {"one": 2}, "one machine works for all parts")
         two = self.start("two")
@@ -67,7 +69,8 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 class Load:
-    """A poster for each part and machine, and a path of the receiver for each part."""
+    """Posters that send events of each part to each machine. The events of each part are delivered to a
+    path of their own at the receiver."""
 
     def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
         self._receiver = receiver
@@ -83,7 +86,8 @@ class Load:
                 self.posters.append(Poster(house, f"{part}-{place}"))
 
     def goes_on(self) -> None:
-        """Wait until each part accepts through each machine, and delivers."""
+        """Wait until each machine has accepted further events for each part, and until further events
+        of each part have been delivered."""
         accepted = [len(each.accepted) for each in self.posters]
         until(
             lambda: all(

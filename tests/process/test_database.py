@@ -17,7 +17,7 @@ HOT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 
 def killed(house: House) -> None:
-    """Kill the postmaster and thereby its children. The server starts it again."""
+    """Kill the postmaster and thereby its children. The server starts the postmaster again."""
     before = house.database_pid()
     os.kill(before, signal.SIGKILL)
     until(lambda: _readiness(house) == 503, "/readyz tells")

@@ -204,7 +204,8 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # No proxy receives CONNECT: the attempt connects to the receiver itself, which has no TLS.
+    # The attempt ignores the proxies of the environment, so it connects to the receiver itself. It fails
+    # there, because the receiver has no TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)

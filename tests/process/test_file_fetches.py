@@ -1,5 +1,5 @@
-"""Files that a real process fetches: a kill causes a new fetch, and the process holds little of each
-file."""
+"""Files that a server in its own process fetches. After a kill, the server fetches the file again. It
+holds only a small piece of each file in memory."""
 
 import hashlib
 import http.client
@@ -28,7 +28,8 @@ from tests.process.test_files import (
 
 
 class Handler(BaseHTTPRequestHandler):
-    """On GET, the source of the file whose seed is in the path. On POST, a receiver that records URLs."""
+    """A handler with two tasks. On GET, it sends a file, which it generates from the seed in the path. On
+    POST, it is a receiver: it records the URLs of files."""
 
     protocol_version = "HTTP/1.1"
     server: "Place"

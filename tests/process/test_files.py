@@ -1,4 +1,5 @@
-"""Files in a real process: a kill leaves no file behind, and the process holds little of each file."""
+"""Files in a server with its own process. A kill leaves no file behind. The server holds only a small
+piece of each file in memory."""
 
 import hashlib
 import http.client
@@ -17,14 +18,14 @@ MIB = 1024 * 1024
 KIB = 1024
 LARGEST = 25 * MIB
 ONE_MIB = 8  # the memory limit for one upload of the largest file
-# ALL_MIB is the limit for a hundred uploads at once. Each takes some 128 KiB in its connection, as much
-# in the spool, and the rest for its request's objects.
+# ALL_MIB is the memory limit for a hundred uploads at once. Each upload takes about 128 KiB in its
+# connection and about 128 KiB in the spool. The rest of the limit is for the objects of the requests.
 AT_ONCE, EACH, ALL_MIB = 100, 5 * MIB, 96
 ROUNDS = 3  # one of them kills the database too
 
 
 def memory_mib(house: House, name: str) -> float:
-    """Return a line of the process's status in MiB: VmRSS or VmHWM."""
+    """Return the memory of the server's process in MiB: at present (VmRSS) or at its peak (VmHWM)."""
     assert house.process is not None
     status = Path(f"/proc/{house.process.pid}/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith(name + ":"))
@@ -58,7 +59,8 @@ class OverloadedError(Exception):
 def upload(
     house: House, seed: int, size: int, query: str = "", pause: threading.Event | None = None
 ) -> dict[str, object] | None:
-    """Send a file piece by piece, and return the answer, or None if the file's fate is unknown."""
+    """Send a file piece by piece. Return the answer, or None if it is unknown whether the server accepted
+    the file."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     try:
         connection.putrequest("POST", f"/files{query}")
@@ -113,7 +115,8 @@ def spooled(house: House) -> list[Path]:
 
 
 def nothing_left_behind(house: House) -> None:
-    """Wait until the start's cleaning has ended, then compare rows and disk."""
+    """Wait until the server has finished its cleaning after the start. Then check that the files on the
+    disk are the files of the database's rows."""
     until(lambda: house.value("SELECT count(*) FROM file_suspects") == 0, "no suspects")
     assert spooled(house) == []
     assert len(list(folder_of(house).glob("incoming/*/lock"))) == 1
@@ -149,7 +152,8 @@ def test_killed_while_a_file_is_received_it_leaves_nothing_behind(house: House) 
 def test_killed_at_any_moment_a_file_is_there_with_its_event_or_not_at_all(house: House) -> None:
     chance = random.Random(5)
     accepted: dict[int, str] = {}
-    # Keys of events that were refused because the database ended before its server.
+    # Idempotency keys of uploads that were answered with 503, because the database was killed before the
+    # server.
     refused: list[str] = []
     numbers = iter(range(10, 1_000_000))
     turn = threading.Lock()

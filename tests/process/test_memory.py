@@ -1,5 +1,8 @@
-"""The memory of a server: it moves into huge pages where the system has them and stays intact, and the
-garbage collector holds the loop for milliseconds at a time, whatever the number of new objects."""
+"""The memory of a server. It moves into huge pages if the system has them, and its contents stay intact.
+
+The garbage collector stops the event loop only for milliseconds at a time, whatever the number of new
+objects.
+"""
 
 import gc
 import subprocess
@@ -33,8 +36,8 @@ Rss:                2048 kB
 7f0001000000-7f0001200000 r-xp 00000000 00:00 0                          [vdso]
 Rss:                2048 kB
 """
-# Prints how many bytes moved, how many bytes the kernel has in huge pages, and True if the objects are
-# intact.
+# A program that prints three values: the number of bytes that it moved into huge pages, the number of its
+# bytes that are in huge pages according to the kernel, and True if its objects are intact.
 MOVING = """
 from pathlib import Path
 from api.composition.memory import take_huge_pages

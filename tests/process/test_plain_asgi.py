@@ -1,4 +1,4 @@
-"""Hypercorn with its public interface: the application as plain ASGI, and the operations listener."""
+"""The application as plain ASGI, served by the command `hypercorn`, and the listener for operations."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.process.house import House, until
 
 
 class Behind(House):
-    """The same server as an application of Hypercorn, which owns the connections."""
+    """The same server as an application of Hypercorn. Hypercorn owns the connections."""
 
     def start(self) -> float:
         environment = os.environ | self.settings | {"ANGARIUM_DATA_DIR": str(self.folder)}

@@ -48,8 +48,8 @@ def ended_meanwhile() -> AbstractContextManager[None]:
 
 
 def processes(house: House) -> dict[str, list[int]]:
-    """Return the ids of the server's process, the script workers and the database's
-    processes, by kind."""
+    """Return three lists of process ids: the server's process, its script workers, and the database's
+    processes."""
     assert house.process is not None
     found: dict[str, list[int]] = {"server": [house.process.pid], "worker": [], "database": []}
     for pid in tree(house.process.pid):
@@ -68,7 +68,7 @@ def core_limits(pid: int) -> list[str]:
 
 
 def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
-    """Neither a file nor a pipe can receive a dump: see `CORE_BYTES`."""
+    """With the limit `CORE_BYTES`, the kernel writes a core dump neither to a file nor to a pipe."""
     all_of_them = processes(secretive)
     assert all(all_of_them.values()), all_of_them
     for pid in (pid for pids in all_of_them.values() for pid in pids):
@@ -79,8 +79,8 @@ def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
     """If a process cannot be traced, its files in /proc belong to root.
 
-    A test that runs as root is never refused, so it checks the modes and the owner, and tries as another
-    account.
+    The test checks the owner and the mode of such a file. Only if the test does not run as root, it also
+    tries to read the file: root can read every file.
     """
     assert secretive.process is not None
     pid = secretive.process.pid
@@ -104,9 +104,10 @@ def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: Hous
 
 
 def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
-    """A folder that is closed to others protects its contents, whatever their modes.
+    """The test checks only the entries directly in the data folder. If one of them is a folder that is
+    closed to other accounts, the contents of the folder are protected, whatever their modes.
 
-    A backup also leaves files in the data folder.
+    The test makes a backup first, because a backup leaves files in the data folder too.
     """
     Backup(secretive.folder, secretive.folder.parent / "backup").make(secretive.database_url())
     assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"

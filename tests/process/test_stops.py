@@ -1,4 +1,5 @@
-"""An orderly end: SIGTERM and Ctrl-C under load, returned deliveries, and the next start."""
+"""The orderly stop of a server: SIGTERM and Ctrl-C under load, deliveries that are handed back, and the
+next start."""
 
 import signal
 import threading
@@ -20,8 +21,8 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# The time limit of a stop. It is exceeded if the stop waits a minute: an actor's first read can take a
-# minute, and in one test the grace time is a minute.
+# The time limit of a stop. It is shorter than the minute that an actor's first read can take, and shorter
+# than the grace time of a minute in one test. A stop must wait for neither.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
@@ -33,7 +34,8 @@ def test_a_stop_under_load_finishes_what_is_in_flight_and_loses_nothing(
 ) -> None:
     receiver.behave("/slow", SLOW)
     destination = house.made(receiver.url + "/slow", "slow.*", concurrency=64)
-    # Ctrl-C in a terminal reaches every process of the group, but `kill` only one.
+    # Ctrl-C in a terminal sends SIGINT to every process of the process group. `kill` sends SIGTERM to one
+    # process only.
     for number, group in ((signal.SIGTERM, False), (signal.SIGINT, True)):
         before = len(receiver.arrivals("/slow"))
         posters = [Poster(house, f"s{number}-{k}", most=300, kind="slow.one") for k in range(3)]

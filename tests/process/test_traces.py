@@ -1,4 +1,5 @@
-"""A trace outlives the process that accepted it: the next process continues it, and both export spans."""
+"""A trace outlives the process that accepted the traced event. The next process continues the trace, and
+both processes export spans."""
 
 import http.client
 import json

@@ -1,4 +1,5 @@
-"""The promises, checked against the senders' answers, the receiver's requests, and the rows."""
+"""Checks of the service's promises. They compare the answers that the posters got, the requests that the
+receiver got, and the rows of the database."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -25,10 +26,10 @@ class Rows(Protocol):
 def nothing_lost_or_invented(
     house: House, posters: Iterable[Poster], kind: str = "e.one"
 ) -> dict[str, str]:
-    """Check that every accepted event exists once under its returned id, without other events of its
-    type.
+    """Check that every accepted event is stored once, under the id that its poster received. Check also
+    that each stored event of the type was accepted, or is part of a batch without an answer.
 
-    Returns the id of each stored event, by number.
+    Returns the id of each stored event, by the event's number.
     """
     rows = house.rows("SELECT idempotency_key, id::text FROM events WHERE type = $1", kind)
     there = dict(rows)
@@ -65,8 +66,8 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
-    """Check that a destination's first successes came in the order of acceptance. With `lanes`, only
-    within each lane."""
+    """Check that the deliveries of a destination first succeeded in the order of their acceptance. With
+    `lanes`, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -89,8 +90,8 @@ def in_order_of_posting(posters: Iterable[Poster], firsts: list[Arrival]) -> Non
 
 
 def attempts_by_schedule(house: House, destination: str, schedule: list[int]) -> None:
-    """Check that attempts have no gaps in their numbers, are not early or too many, and end with a
-    success."""
+    """Check the attempts of each delivery. Their numbers must have no gaps. There must be at most as
+    many as the schedule allows. No attempt may begin too early, or follow a success."""
     rows = house.rows(
         """SELECT a.delivery::text, number, started_at_ms, duration_ms, success
         FROM attempt_log a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
@@ -112,9 +113,9 @@ def attempts_by_schedule(house: House, destination: str, schedule: list[int]) ->
 def repeated_only_by_crashes(
     house: House, destination: str, arrivals: list[Arrival], crashes: int
 ) -> int:
-    """Check that each delivery arrived as often as recorded, and at most once more per crash.
+    """Check that each delivery arrived once for each recorded attempt, and at most once more per crash.
 
-    Returns the number of unrecorded arrivals.
+    Returns the number of arrivals without a recorded attempt.
     """
     rows = house.rows(
         "SELECT id::text, attempt_count FROM deliveries WHERE destination = $1::text::uuid",

@@ -1,5 +1,5 @@
-"""`angarium` with every `connect` of the process recorded, and with names resolved by the test's name
-server."""
+"""A program that runs `angarium`, records every `connect` of the process, and lets the test's name server
+resolve names."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ def watch(path: str) -> None:
 
 
 def ask(port: int) -> None:
-    """Resolve every name except the machine's own at the test's name server."""
+    """Let the test's name server resolve every name except localhost."""
     system = socket.getaddrinfo
 
     def getaddrinfo(host: Any, service: Any, *rest: Any, **options: Any) -> Any:

@@ -1,8 +1,8 @@
-"""pip-audit over the pinned packages: `python -m tests.security.advisories`. A known weakness
-fails.
+"""pip-audit over the pinned packages: `python -m tests.security.advisories`. The program fails if a
+package has a known weakness.
 
-If the service cannot be reached, the result is unknown. The program reports this and does not fail,
-because a user without a network could not fix it.
+If the advisory service cannot be reached, the result is unknown. The program reports this and does not
+fail, because a user without a network could not fix it.
 """
 
 import json
@@ -24,13 +24,13 @@ SERVICE = "https://api.osv.dev/v1/query"
 VARIABLE = "ANGARIUM_ADVISORIES_URL"  # the URL of a mirror with the same interface
 PROBE_S = 10.0
 AUDIT_S = 300.0
-# A version with many known weaknesses. If a service knows none of them, it is not the real service, and
-# would find us clean.
+# A version with many known weaknesses. A service that knows none of them is not the real advisory
+# service: it would report no weakness of any package.
 CANARY = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
 
 
 class UnreachableError(Exception):
-    """The service cannot be reached. The message gives the reason."""
+    """The advisory service cannot be reached. The message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Weakness:
 
 
 def probe(url: str) -> None:
-    """Raise UnreachableError unless the service answers and knows the canary."""
+    """Raise UnreachableError unless the advisory service answers and knows weaknesses of `CANARY`."""
     try:
         answer = httpx.post(url, json=CANARY, timeout=PROBE_S)
         known = answer.json().get("vulns") if answer.status_code == 200 else None
@@ -53,9 +53,9 @@ def probe(url: str) -> None:
 
 
 def weaknesses(url: str, locks: Sequence[Path] = LOCKS) -> tuple[int, list[Weakness]]:
-    """Return the number of packages asked about, and their known weaknesses.
+    """Return the number of pinned packages, and their known weaknesses.
 
-    Raises UnreachableError. Raises RuntimeError if pip-audit fails although the service answers.
+    Raises UnreachableError. Raises RuntimeError if pip-audit fails although the advisory service answers.
     """
     probe(url)
     pinned: set[tuple[str, str]] = set()
@@ -70,7 +70,8 @@ def weaknesses(url: str, locks: Sequence[Path] = LOCKS) -> tuple[int, list[Weakn
 
 
 def _said(url: str, lock: Path) -> Sequence[Any]:
-    """Return pip-audit's result for each package of a lock. It installs and resolves nothing."""
+    """Return pip-audit's result for each package of a lock file. pip-audit installs no package and
+    resolves no dependency."""
     command = [
         *(sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off"),
         *("--disable-pip", "--require-hashes", "--requirement", str(lock)),

@@ -1,4 +1,4 @@
-"""bandit over all code that is shipped or measured: `python -m tests.security.static`.
+"""bandit over the shipped code and the benchmarks: `python -m tests.security.static`.
 
 Every finding must be among the exceptions, and every exception must be needed.
 """
@@ -16,7 +16,10 @@ LOOKED_AT = ("api", "engine", "storage", "bench", "clients/python")
 
 
 def findings(root: Path = ROOT, folders: Sequence[str] = LOOKED_AT) -> list[tuple[str, str, int]]:
-    """Return bandit's findings: a test's id, a file, a line. Raises RuntimeError if bandit fails."""
+    """Return the test id, file and line of each of bandit's findings.
+
+    Raises RuntimeError if bandit fails.
+    """
     command = [sys.executable, "-m", "bandit", "--quiet", "--recursive", "--format", "json"]
     done = subprocess.run(
         [*command, *folders], cwd=root, capture_output=True, text=True, check=False

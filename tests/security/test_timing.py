@@ -18,7 +18,8 @@ JUDGES = (
 
 
 def test_a_key_is_found_by_its_digest_alone() -> None:
-    """The comparison uses a hash, whose prefix no caller can choose."""
+    """A key is looked up by its hash. The duration of a look-up could reveal how long a prefix of the
+    hash is right. This does not help a caller, because a caller cannot choose the prefix of a hash."""
     assert digest_of(INGEST) == hashlib.sha256(INGEST).digest()
     models = make_models()
     assert models.credential_by_digest(digest_of(INGEST), 0.0) is not None

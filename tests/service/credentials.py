@@ -17,8 +17,8 @@ class Credential:
     """A caller and what its credential allows.
 
     `scope` is None for an embed session. `valid` is False if the credential is forged, expired or
-    revoked. `place` is the environment of the credential. `mistaken` means that the request names
-    another environment.
+    revoked. `place` is the workspace and the environment of the credential. `mistaken` means that the
+    request names another environment.
     """
 
     name: str

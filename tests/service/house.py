@@ -1,7 +1,8 @@
 """A whole server within the test's process: the real composition, a real database, real sockets.
 
-Every answer is checked against the OpenAPI document. The configuration counts as stale later than in
-production, because a busy machine's database takes seconds to confirm it.
+Every answer is checked against the OpenAPI document. A server refuses requests if its configuration has
+not been confirmed for some time. In tests this time is longer than in production, because the database
+of a busy computer can take seconds to confirm the configuration.
 """
 
 import tempfile
@@ -48,7 +49,7 @@ class ServiceHouse:
         environment: Environment | None = Environment.DEVELOPMENT,
         **headers: str,
     ) -> Caller:
-        """Return a caller with a new key: an MCP key if `environment` is None."""
+        """Create a key and return a caller that uses it. If `environment` is None, it is an MCP key."""
         made = await self.keys.create(tenant, scope, environment, "a test's")
         return self.caller_with(made.secret, **headers)
 
@@ -131,8 +132,8 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # A test can create a key directly in the database. A reload that read the keys before
-                    # that would remove this key from the models. So wait for the first reload's end.
+                    # A test can create a key directly in the database. If the first reload reads the keys
+                    # before that and ends after it, the models lose this key. So wait until it has ended.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

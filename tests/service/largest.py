@@ -1,5 +1,5 @@
-"""Objects for the requests that have no body and change an object. Each is as large as the API allows, if
-that is cheap to create."""
+"""Objects for requests that change an object without sending a body. Each object is as large as the API
+allows, unless it would be expensive to create."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -25,7 +25,8 @@ def all_delivered(page: Any) -> bool:
 
 
 class Largest:
-    """`path` creates an object that a route's request can change, and returns the request's path."""
+    """`path` creates an object for a route, and returns the path of a request that changes this
+    object."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house

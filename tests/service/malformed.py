@@ -554,7 +554,7 @@ QUERIES: list[tuple[str, str]] = [
     ("/destinations?" + "a=1&" * 100, ""),
 ]
 
-# Request line, headers (an empty value omits the header), body, status and code.
+# Request line, headers (an empty value omits the header), body, and the answer's status and code.
 HEADERS: list[tuple[str, dict[str, str], bytes | None, str]] = [
     ("GET /destinations", {"Authorization": ""}, None, "401 unauthorized"),
     ("GET /destinations", {"Authorization": "Bearer"}, None, "401 unauthorized"),

@@ -1,5 +1,9 @@
-"""Objects of every kind whose id or name is in the path of an API route, created for a given owner. Their
-texts contain the owner's marker, which shows leaks."""
+"""Objects for the API routes that have an object's id or name in their path. Each object is created for a
+given owner.
+
+The texts of an object contain its owner's marker. An answer to another caller must not contain the
+marker.
+"""
 
 import base64
 import re
@@ -41,7 +45,8 @@ def kind_of(route: Route) -> str | None:
 
 @dataclass(eq=False)
 class Owner:
-    """A customer's account, or the objects without a customer, in one environment."""
+    """An owner of objects in one environment: a customer, or the environment itself if `customer` is
+    None."""
 
     name: str
     tenant: Tenant
@@ -69,7 +74,8 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Create an object and return it. `own`: the object belongs only to this owner."""
+        """Create an object and return it. `own` is False if the environment's other owners share the
+        object."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json
@@ -86,14 +92,15 @@ Maker = Callable[[Owner], Awaitable[str]]
 
 
 class Shelf:
-    """Creates objects, and keeps one of each kind and owner, which no test changes."""
+    """Creates objects. For each owner and kind, it keeps one object, which no test changes."""
 
     def __init__(self, house: ServiceHouse, receiver: Receiver) -> None:
         self._house = house
         self._receiver = receiver
         self._kept: dict[tuple[Owner, str], str] = {}
         self._count = 0
-        # Keyed by a route's path before the object's id, or by a state of `STATES`.
+        # The function that creates each kind of object. Most kinds are named like the part of a route's
+        # path before the object's id. `STATES` has other kinds.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
             "templated destinations": self.templated,
@@ -123,7 +130,8 @@ class Shelf:
         return self._kept[owner, kind]
 
     async def path(self, route: Route, owner: Owner, *, fresh: bool) -> str:
-        """Return a route's path with the id of an object. `fresh`: a request will change the object."""
+        """Return a route's path with the id of an object. If `fresh`, the object is a new one for each
+        request that changes its object."""
         kind = kind_of(route)
         if kind is None:
             return route.path

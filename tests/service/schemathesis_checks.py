@@ -1,6 +1,5 @@
-"""A check for Schemathesis: the API refuses data that fits the schemas only for reasons that no schema
-can express.
-
+"""A check for Schemathesis. If the API refuses data that fits the schemas, its reason must be one that no
+schema can express.
 Schemathesis's own check is stricter: it requires that all data that fits the schemas is accepted.
 """
 
@@ -11,8 +10,8 @@ import schemathesis
 from schemathesis import Case, CheckContext, Response
 
 ACCEPTED = {401, 403, 404, 409}
-# (pattern of a field's path, pattern of its message): each field that a refusal names must match an
-# entry.
+# The reasons that no schema can express. An entry is a pattern for the path of a field and a pattern for
+# the message about the field. Each field that a refusal names must match an entry.
 BEYOND_SCHEMAS = [
     (r"cursor", r"is not a cursor of this list"),
     (r"from", r"is after to"),
@@ -23,7 +22,7 @@ BEYOND_SCHEMAS = [
     ),  # in JSON Schema 60.0 is a whole number, but the API takes no fraction
     (r"url", r".*"),  # the host, port and path of a URL
     (r"authentication\.tokenUrl", r".*"),
-    # A schema cannot say what a PEM must contain, nor that a certificate and a key must be a pair.
+    # A schema cannot say what a PEM must contain, or that a private key must belong to its certificate.
     (r"authentication\.(certificate|privateKey)", r".*"),
     (r"authentication\..*", r"is the mask, but no value is stored: .*|the URL changes: .*"),
     (r"authentication", r"MTLS needs a URL .*|sets the header Authorization: .*"),

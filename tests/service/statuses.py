@@ -1,4 +1,4 @@
-"""Each status of every endpoint: the request that provokes it, and the table of all of them.
+"""Requests that provoke each status of every endpoint, and the table of these statuses in docs/api.
 
 `python -m tests.service.statuses` rewrites the table.
 """
@@ -22,8 +22,8 @@ TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that no object has
 HOOK = "https://example.com/hooks"
 
-# The statuses that each endpoint must at least be able to answer, from part 4 of the specification. Files
-# are left out.
+# The statuses that part 4 of the specification requires of each endpoint. Endpoints can answer with other
+# statuses too. The endpoints for files are left out.
 SPECIFIED = """
 GET /auth/context 200 401
 POST /events 202 400 401
@@ -78,9 +78,9 @@ POST /embed/sessions 201 400
 class Case:
     """A request to an operation, with the expected status and code.
 
-    `target` is its path, with `{name}` for the id of an object of the test's `World`. By default it is
-    the operation's path, with the id of an object of `Shelf`. `until`: repeat the request until the
-    answer is the expected one, to use up a limit.
+    `target` is the request's path, in which `{name}` stands for the id of an object of the test's
+    `World`. By default it is the operation's path, with the id of an object of `Shelf`. With `until`,
+    the test repeats the request until the answer is the expected one. This uses up a rate limit.
     """
 
     operation: str
@@ -159,8 +159,8 @@ OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     },
 }
 
-# An event that comes back to this service after nine deliveries has this header, signed with the tests'
-# key. The service accepts at most eight.
+# The header of an event that comes back to this service after nine deliveries. The service accepts at
+# most eight. The header is signed with the tests' key.
 LOOPED = {
     "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
     .line(8)
@@ -469,7 +469,7 @@ PARTICULAR = [
         for verb in ("retry", "discard")
     ),
 ]
-# Answers that depend on a race, so that no request can provoke them reliably.
+# Answers that only a race causes. No request can provoke them reliably.
 RACES = {
     ("DELETE /api-keys/{id}", 409): "others change the key at the very same moment",
     ("PUT /customers/{externalId}", 409): "others change the customer at the very same moment",
@@ -482,8 +482,8 @@ def operation_of(route: Route) -> str:
 
 
 def general_cases(route: Route) -> list[Case]:
-    """Return the cases that every route has, derived from its declaration. Successes come last, because
-    some of them end their object."""
+    """Return the cases that follow from a route's declaration. The successful requests come last, because
+    some of them end the object that the other requests need."""
     name = operation_of(route)
     body = BODIES.get(name, {} if route.action else None)
     if route.body is not None and name not in BODIES:
@@ -551,7 +551,8 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 
 def _too_large(route: Route) -> bytes:
-    # As JSON the limit of a stream is lower, and a test of 25 MiB would be slow.
+    # A route that streams takes up to 25 MiB of raw bytes, but less as JSON. Only the limit for JSON is
+    # tested, because a body of 25 MiB would be slow.
     return b" " * ((JSON_BYTES if route.streams else route.body_bytes) + 1)
 
 

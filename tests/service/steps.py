@@ -1,7 +1,8 @@
 """A counter of the lines of Python that each step of the event loop runs.
 
-Seconds depend on the machine, but lines only on the input. A library's C call counts as one line. The
-table of library calls in docs/security.md has its bound.
+The seconds that a step takes depend on the computer, but its number of lines depends only on the input. A
+call into a library's C code counts as one line, however long it takes. The table of library calls in
+docs/security.md says how the duration of these calls is bounded.
 """
 
 import sys
@@ -37,11 +38,14 @@ class StepLines(trio.abc.Instrument):
 
 
 def _counting(lines: list[CodeType]) -> Callable[[FrameType, str, Any], Any]:
-    """Return a trace function that appends the function of each line. It runs a million times, so it
-    does as little as possible: names are read only for the step with the most lines.
+    """Return a trace function. For each line of code that runs, it appends the line's function to
+    `lines`.
 
-    All steps need the same one. A frame that a step leaves in the middle, such as that of a greenlet,
-    keeps the function with which it was entered.
+    The trace function runs a million times, so it does as little as possible. It does not read the names
+    of functions.
+
+    All steps need the same trace function. If a step ends in the middle of a frame, such as the frame
+    of a greenlet, the frame keeps its trace function, and a later step continues the frame.
     """
     append = lines.append
 

@@ -19,8 +19,8 @@ NAME = "\x01" * 256  # each character takes six bytes in JSON
 COPIES = 120  # more than fit in a page
 ATTEMPTS = 300
 EVENT_TEXTS = ("type", "source", "customer", "correlation_id", "request_id", "idempotency_key")
-# The worst row of each table that the API, a receiver or a script can create: text of control
-# characters, and JSON of quotes and backslashes. (`bytea` is written as hex.)
+# For each table, the row that makes the answers largest. Its texts are as long as the API, a receiver
+# or a script can make them, and consist of characters that JSON must escape.
 BODY = b"\x01" * 16 * 1024
 TEXTS: dict[str, dict[str, Any]] = {
     "destinations": {
@@ -59,7 +59,8 @@ TEXTS: dict[str, dict[str, Any]] = {
     "api_keys": {"name": NAME},
     "files": {"file_name": NAME, "content_type": NAME},
 }
-# Lists whose largest page ends before its limit of a hundred or a thousand items.
+# Lists whose rows are so large that the largest page reaches the limit of bytes (`PAGE_BYTES`) before the
+# limit of items.
 EARLY = {
     "/destinations",
     "/routing-rules",
@@ -84,8 +85,8 @@ class Crowd:
 
     async def fill(self) -> None:
         delivery = await self._shelf.kept(self._owner, "dlq")
-        # One transaction, because the server can read the rows again at any time and must find them
-        # complete.
+        # The server can read the rows again at any time, and must find them complete. So they are written
+        # in one transaction.
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table, texts in TEXTS.items():
                 await self._worsen(table, texts)

@@ -1,5 +1,5 @@
-"""When a request without a body changes the largest object, no step of the event loop runs many lines of
-code."""
+"""Requests that change an object without sending a body. However large the object is, no step of the
+event loop runs many lines of code."""
 
 from collections.abc import Callable
 from typing import Any

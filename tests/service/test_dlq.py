@@ -103,7 +103,8 @@ async def test_retries_the_moment_after_each_death_lose_and_double_nothing(
     _, (identifier,) = await dead(house, api, receiver)
     receiver.answer = lambda _: 500 if len(receiver.received) < 14 else 204
     retried = 1
-    # Retry as soon as the store says that the delivery is dead, even before its actor knows it.
+    # Retry as soon as the database says that the delivery is dead. The delivery's actor may not know it
+    # yet.
     while retried < 15:
         answer = await api("POST", f"/dlq/{identifier}/retry")
         retried += answer.status == 200

@@ -1,4 +1,5 @@
-"""Every endpoint answers with each of its statuses on a whole server; their table is complete."""
+"""Every endpoint of a whole server answers with each of its statuses. The table of the statuses is
+complete."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The examples of the API reference: each runs with curl against a whole server, as the page shows it."""
+"""The curl commands that the API reference shows as examples. Each runs against a whole server."""
 
 import json
 import subprocess
@@ -16,7 +16,8 @@ from tests.service.receiver import Receiver
 from tests.service.test_endpoints import OPERATIONS, World, open_world
 
 DOCUMENT: dict[str, Any] = with_words(json.loads(openapi_json()))
-# The document's example ids, and the kinds of the objects that replace them.
+# Each id that the document's examples use, and a kind of objects. The test replaces the id by the id of
+# an existing object of this kind.
 IDS = {
     words.DELIVERY: "deliveries",
     words.DESTINATION: "destinations",
@@ -26,7 +27,8 @@ IDS = {
     words.SCRIPT: "transform-scripts",
 }
 STATUS = "-o /dev/null -w '%{http_code}\\n'"
-# A stream never ends. Its first line has the status, and a closed pipe ends curl.
+# Options of curl for a stream, which never ends. The test reads only the first line, which has the
+# status, and closes the pipe. This ends curl.
 FIRST_LINE = "-N -D - "
 
 

@@ -1,4 +1,4 @@
-"""Explanations of an event's routing: the present rules beside what was recorded."""
+"""Explanations of an event's routing. They show the present rules and the recorded deliveries."""
 
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, browser_of, destination, post

@@ -1,4 +1,4 @@
-"""Foreign objects in a body, a filter or a cursor: for the caller they do not exist.
+"""Requests that name another owner's object in a body, a filter or a cursor.
 
 The answer is the same as for an id that never existed, apart from the id itself.
 """
@@ -21,7 +21,7 @@ URL = "http://127.0.0.1:1/"
 
 
 def bodies(named: str) -> dict[str, tuple[str, Any]]:
-    """Return, by kind of object, a path and a body that names the object."""
+    """Return requests that name the object `named` in their body: a path and a body for each kind."""
     attachment = {"fileName": "a", "source": {"kind": "FILE", "uri": named}}
     return {
         "events by a template": (
@@ -140,8 +140,8 @@ async def test_what_a_filter_of_the_logs_names_of_anothers_finds_nothing(world: 
 
 
 async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
-    """A cursor from another environment is refused. A cursor of another customer is only a position in
-    the caller's own list."""
+    """A cursor from another environment is refused. A cursor from another customer in the same
+    environment is accepted, but the answer contains only objects from the caller's own list."""
     ada, bob = world.owners["ada"], world.owners["bob"]
     things = [
         await world.shelf.kept(ada, kind) for kind in ("events", "deliveries", "destinations")
@@ -174,7 +174,8 @@ async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
                     refused = 403 if name.endswith("session") and found.status == 403 else 400
                     assert found.status == refused, (listing, name, found.body)
     assert tried >= 21
-    # The stranger's own environment is in this cursor, although the cursor points at a foreign object.
+    # These cursors name the stranger's own environment, but their position is an object of ada's. The
+    # answer must contain nothing of ada's.
     stranger = world.owners["ada-next-door"]
     for thing in things:
         for listing in ("events", "deliveries", "destinations"):
