@@ -1,6 +1,6 @@
-"""Database work for foreign ids: it is the same as for ids that do not exist.
+"""The database's work for the id of another owner's object is the same as for an id that does not exist.
 
-Neither an answer nor its time reveals whether an object exists.
+So neither an answer nor its duration reveals whether an object exists.
 """
 
 import re
@@ -20,15 +20,16 @@ from tests.service.owned import STATES, Shelf, fails_where_dead, kind_of, name_o
 from tests.service.receiver import Receiver
 from tests.service.test_matrix import BODIES, NAMING
 
-# Statements that received an id, with the numbers of rows that they returned.
+# The statements with a certain id among their arguments, each with the number of rows that it returned.
 Work = list[tuple[str, int]]
-# Excluded: shared objects, event types, downloads (the token is the credential), and the installation's
-# machines.
+# Kinds of objects that the test leaves out: objects that all owners share, event types, downloads (their
+# token is the credential), and the installation's machines.
 WITHOUT = {"destination-templates", "schemas/types", "downloads", "observability/nodes"}
 
 
 class Watched:
-    """The statements of all connections, found by an id among their arguments."""
+    """Records the statements of all connections. `work_on` returns the statements with a certain id among
+    their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._seen: list[tuple[str, tuple[Any, ...], int]] = []
@@ -106,7 +107,8 @@ async def test_what_is_anothers_is_looked_for_as_what_nobody_has(
                     continue
                 thing = await shelf.kept(owner, STATES.get(name_of(route), kind_of(route) or ""))
                 foreign = await work(route, who, thing)
-                # The unknown id has the same timestamp, because the timestamp selects the partition.
+                # The unknown id has the timestamp of `thing`, because the timestamp selects the
+                # partition.
                 unknown = await work(route, who, thing[:-12] + uuid4().hex[:12])
                 if foreign != unknown:
                     what = [each for each in foreign if each not in unknown]

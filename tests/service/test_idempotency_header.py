@@ -1,4 +1,5 @@
-"""The header Idempotency-Key on a whole server: it equals the body's idempotencyKey."""
+"""The header Idempotency-Key on a whole server. It has the same effect as `idempotencyKey` in the
+body."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ async def status_of(house: ServiceHouse, secret: str) -> int:
 
 
 async def becomes(house: ServiceHouse, secret: str, status: int) -> None:
-    """Poll until a secret has this status, because no event announces another process's write."""
+    """Poll until requests with a secret get this status. Nothing announces a write of another process."""
     with trio.fail_after(HANGS_S):
         while True:
             if await status_of(house, secret) == status:

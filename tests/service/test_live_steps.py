@@ -1,6 +1,7 @@
-"""No step of the loop grows with the number of destinations: 42,000 have actors in one environment.
+"""No step of the event loop runs more lines if there are more destinations.
 
-A walk over all of them without a pause would run at least that many lines in one step.
+The test has 42,000 destinations with actors in one environment. Code that visits all these destinations
+without a pause would run at least 42,000 lines in one step. This is more than a step may run.
 """
 
 from uuid import UUID
@@ -43,7 +44,8 @@ async def bring_to_life(house: ServiceHouse, destination: str) -> None:
 
 
 async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
-    """Do everything that visits all destinations. Return the steps that ran too many lines."""
+    """Let the server do each piece of work that visits all destinations. Return the pieces of work with a
+    step that ran too many lines."""
     found: dict[str, str] = {}
     server = house.server
     key = owner.api._headers["Authorization"].removeprefix("Bearer ")
@@ -92,6 +94,7 @@ async def test_no_step_grows_with_the_number_of_live_destinations(
 ) -> None:
     owner = (await open_owners(house))["nobody"]
     await bring_to_life(house, await Shelf(house, receiver).kept(owner, "destinations"))
-    # Use a new connection, because the first one can exceed its idle time on a busy machine.
+    # On a busy computer the work above can take so long that the server closes the owner's idle
+    # connection. So the owner uses a new connection.
     owner.api = house.caller_with(owner.api._headers["Authorization"].removeprefix("Bearer "))
     assert await walks(house, owner) == {}

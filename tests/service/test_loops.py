@@ -1,4 +1,5 @@
-"""Destinations that lead to this service itself: the hop limit ends the loop, with a stated reason."""
+"""Destinations that lead back to this service. The hop limit ends the loop, and the refusal states the
+reason."""
 
 from typing import Any
 
@@ -22,7 +23,8 @@ LIMIT = Settings().hop_limit
 
 
 async def loop(house: ServiceHouse, api: Caller, path: str, source: str | None) -> str:
-    """Create a destination that is a path of this server, with a rule that matches the loop's events."""
+    """Create a destination whose URL is a path of this server. Create a rule that routes the loop's
+    events to this destination."""
     body = {
         "name": "loop",
         "url": f"http://127.0.0.1:{house.door.address[1]}{path}",
@@ -80,7 +82,8 @@ async def test_a_loop_that_feeds_on_its_own_dead_letters_ends(
     rule = {"name": "r", "destinationId": to, "eventTypes": ["angarium.*"]}
     assert (await api("POST", "/routing-rules", rule)).status == 201
     await post(api, "loop.first")
-    # The loop's last delivery dies, and so does the notice's delivery, which causes no further notice.
+    # The loop's last delivery dies, and the service sends an event about it. The delivery of this event
+    # dies too, but the service sends no event about that.
     page = await house.until(
         api, f"/deliveries?destinationId={to}&status=FAILED", lambda page: len(page["items"]) == 2
     )

@@ -24,8 +24,8 @@ from tests.service.malformed import (
 )
 
 WITHIN_S = 10.0  # below all of the door's deadlines, so that none of them ends a case
-# The objects that the table of malformed requests names, besides an event and a destination with its
-# rule.
+# Objects that must exist because malformed requests of the table name them. The table also names an
+# event, a destination and the destination's rule, which the test creates in another way.
 MADE: list[tuple[str, str, dict[str, Any]]] = [
     ("schema", "/schemas", {"eventType": "a", "schema": {}}),
     ("key", "/api-keys", {"name": "k", "scope": "read"}),
@@ -49,7 +49,8 @@ class Book:
         path: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """Send one request. `path` is the expected offending place: "" for no place, None for any."""
+        """Send one request. The answer must name the offending path `path`. With "" it must name no path,
+        with None it can name any path."""
         self.asked += 1
         method, _, target = line.partition(" ")
         for name, identifier in self._ids.items():
@@ -70,7 +71,8 @@ def _names(answer: Response, path: str | None) -> bool:
 
 
 def syntax_path(route: Route) -> str:
-    """Return a route's path with unknown ids, because the body is validated before the ids."""
+    """Return a route's path with ids that no object has. These ids are enough, because the server
+    validates the body before it looks up the ids."""
     line = f"{route.method} {route.path}"
     for name in ("id", "deliveryId", "destinationId"):
         line = line.replace(f"{{{name}}}", NOBODY)
@@ -103,7 +105,8 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
 
 
 async def test_every_route_refuses_a_body_of_very_many_values(api: Caller) -> None:
-    """The decoder, the garbage collector and each reader have a cost per value, not per byte."""
+    """A limit on the bytes of a body is not enough. Each value costs the decoder, the garbage collector
+    and the code that reads it some time, however few bytes the value has."""
     objects = b'{"a": [' + b"{}," * MAX_CONTAINERS + b"{}]}"
     values = b'{"a": [' + b"0," * MAX_VALUES + b"0]}"
     for route in TAKING:

@@ -1,6 +1,7 @@
-"""Every route x credential x owner: the status is as the route declares, and no answer leaks.
+"""Every combination of a route, a credential and an owner. The status is the status that the route
+declares, and no answer contains another owner's data.
 
-A route that the matrix cannot call fails by name.
+If the matrix cannot call a route, the test fails and names the route.
 """
 
 from collections import Counter
@@ -234,7 +235,8 @@ def names_something(route: Route) -> bool:
 
 
 def filters_of(route: Route) -> list[str]:
-    """Return a list's query parameters that name an object. `test_stream` covers the stream's."""
+    """Return the query parameters of a list that name an object. `test_stream` tests the parameters of
+    the stream."""
     if route.content_type != JSON:
         return []
     properties = route.query.model_json_schema()["properties"] if route.query.model_fields else {}
@@ -271,7 +273,8 @@ async def test_every_route_answers_every_credential_as_it_declares(
     assert cases > 1_500
 
 
-# Counts of what a customer can change. The settings are excluded, because the test changes them.
+# The numbers of rows that show whether a customer has written something. Changes of the workspace's
+# settings are left out, because the test itself makes them.
 WRITTEN = """
     SELECT (SELECT count(*) FROM audit_log WHERE action <> 'workspace.update'),
            (SELECT count(*) FROM deliveries), (SELECT count(*) FROM destination_versions)
@@ -279,7 +282,8 @@ WRITTEN = """
 
 
 async def test_a_customer_does_what_the_workspace_allows_and_no_more(matrix: Matrix) -> None:
-    """Each write without its ability returns 403 and writes nothing."""
+    """If the workspace does not give its customers the ability that a write needs, the write is refused
+    with 403 and changes nothing."""
     ada = matrix.owners["ada"]
     pool = matrix.house.server.bridge.pool
     callers = await open_credentials(matrix.house, matrix.owners)

@@ -27,7 +27,10 @@ async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int
 ) -> tuple[str, list[str]]:
-    """Return a destination with `count` dead deliveries, newest first. Its receiver works again."""
+    """Create a destination with `count` dead deliveries, whose receiver works again.
+
+    Returns the destination, and the ids of the deliveries, newest first.
+    """
     target = await destination(api, receiver.url(), delivery=NO_RETRIES)
     receiver.answer = lambda _: 500
     for _ in range(count):

@@ -14,8 +14,10 @@ LONG: dict[str, Any] = {"delivery": {"retrySchedule": [3600, 3600]}}
 async def waiting(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int = 1, **options: Any
 ) -> tuple[str, list[str]]:
-    """Let deliveries fail once, or wait behind a failed one. Return their destination, and their ids in
-    order of acceptance."""
+    """Create deliveries that wait. Each has failed once, or waits behind a delivery that has failed once.
+
+    Returns the destination of the deliveries, and their ids in order of acceptance.
+    """
     receiver.answer = lambda _: 500
     target = await destination(api, receiver.url(), **{**LONG, **options})
     events = [await post(api, "e.one", customerExternalId="c1") for _ in range(count)]

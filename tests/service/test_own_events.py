@@ -1,5 +1,5 @@
-"""The service's own events: rules that name their types route them, and they cause no further own
-events."""
+"""The service's own events. Only rules that name the types of own events route them. Deliveries of own
+events cause no further own events."""
 
 from typing import Any
 
@@ -68,7 +68,8 @@ async def test_what_happens_to_deliveries_of_own_events_makes_no_other(
     gone = await destination(api, receiver.url("/gone"), ["angarium.*"], delivery=FAILING_FAST)
     for _ in range(12):
         await post(api, "order.created")
-    # Of 12 deliveries to /broken, 10 die and open its circuit. Probes then let more of them die.
+    # There are 12 deliveries to /broken. After 10 of them have died, the circuit of /broken opens.
+    # Further deliveries die when they are sent as probes of the circuit.
     page = await house.until(
         api,
         "/deliveries?dlqStatus=IN_DLQ&limit=100",

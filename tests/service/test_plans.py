@@ -134,7 +134,7 @@ async def test_a_shorter_retention_hides_what_is_older_from_every_list_and_by_id
 
 
 async def _grown_old(house: ServiceHouse, api: Caller, event: str) -> tuple[str, str]:
-    """Copy an event and its delivery to 25 hours ago, the delivery as dead."""
+    """Copy an event and its delivery. The copies are 25 hours older, and the copied delivery is dead."""
     (item,) = (await api("GET", f"/events/{event}/deliveries")).json["items"]
     old_event, old_delivery = (shifted(each, -25 * 3_600_000) for each in (event, item["id"]))
     bridge = house.server.bridge

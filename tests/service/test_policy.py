@@ -16,8 +16,8 @@ from tests.service.house import ServiceHouse, browser_of, destination, open_serv
 from tests.service.receiver import Receiver
 
 DOCUMENT = json.loads(openapi_json())
-# Fields of answers with contents of events, requests and responses, or messages of scripts and
-# receivers about them.
+# Fields of answers that contain the contents of events, requests or responses. Messages from scripts and
+# receivers are among these fields, because a message can quote such contents.
 BODIES = {
     *("payload", "metadata", "attachments", "body", "responseBody", "logs"),
     *("errorMessage", "lastError", "filterRead"),
@@ -27,8 +27,7 @@ OF_A_SAMPLE = {
     ("testDestination", "errorMessage"),
     ("previewRoutingRules", "rules.filterRead"),
 }
-# Routes whose answers have fields of payloads and headers, but only with contents of the caller's own
-# input.
+# Routes whose answers have fields for payloads and headers, but only with what the caller itself sent.
 OWN_INPUT = {"runTransformScript", "previewTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}

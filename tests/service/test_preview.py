@@ -1,4 +1,4 @@
-"""The preview of the rules for an event: it agrees with ingestion."""
+"""The preview of an event: the result of each rule, and the destinations. It agrees with ingestion."""
 
 from typing import Any
 
@@ -75,8 +75,8 @@ async def test_each_rule_that_names_the_type_says_why(house: ServiceHouse, api: 
     assert real == {key: each["priority"] for key, each in reached.items()}
     adas = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert {each["destinationId"] for each in adas["destinations"]} == {everyone, held, ada}
-    # A preview counts no errors. The real event did not use this filter, because a rule of higher
-    # priority had matched.
+    # No filter error was counted. A preview counts no errors. The real event did not reach this filter,
+    # because a rule of higher priority had matched.
     assert (await api("GET", f"/routing-rules/{ids['failing']}")).json["filterErrors"] is None
 
 
@@ -188,8 +188,8 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     for each in range(0, len(patterns), 100):
         more = patterns[each : each + 100]
         house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
-    # On a busy machine the listener's connection can count as lost. A reload would then drop these
-    # rules, which no table has.
+    # These rules are in no table, so a reload of the configuration would drop them. On a busy computer
+    # the listener's connection can count as lost, which would cause a reload.
     monkeypatch.setattr(house.server.changes, "_on_lost", trio.lowlevel.checkpoint)
     slices, answered = 0, trio.Event()
     give_way = EventJudge._give_way
@@ -233,7 +233,7 @@ async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert [each["destinationId"] for each in found["rules"]].count(everyone) == 3
     assert (len(found["rules"]), found["omittedRules"], found["otherRules"]) == (5, 4, 0)
-    # The preview also judges the rules that it does not list, except those of other customers.
+    # The preview also evaluates the rules that it does not list, except the rules of other customers.
     assert {each["destinationId"] for each in found["destinations"]} == {everyone, customers["ada"]}
     monkeypatch.setattr("engine.routing.preview.MAX_FANOUT", 1)
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json

@@ -1,5 +1,5 @@
-"""Waiting deliveries and their reasons on a whole server: lanes, explanations, and the next attempt
-during a hold."""
+"""Waiting deliveries on a whole server: their lanes, the explanations why they wait, and the time of
+their next attempt during a hold."""
 
 from typing import Any
 

@@ -95,7 +95,7 @@ async def test_sessions_of_a_customer_at_once_do_not_pass_its_quotas(small: Serv
 
 
 async def test_two_processes_cannot_pass_a_quota_together(small: ServiceHouse) -> None:
-    """Two writers have counted the same. One of them writes, and the other must count again."""
+    """Two writers have counted the same objects. One of them writes, and the other must count again."""
     tables = small.server.tables
     api = await small.caller(await small.tenant("acme"))
     ada = await session_of(small, api)

@@ -1,5 +1,5 @@
-"""A server's start: it reads the configuration once, and serves as soon as the database has confirmed
-that nothing has changed since."""
+"""A server's start. The server reads the configuration once. It serves as soon as the database has
+confirmed that the configuration has not changed since it was read."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -33,8 +33,8 @@ WELCOME = "Angarium listens on"
 async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a start read the rows twice, and they were very many, the second reading could take so long that
-    the confirmation of the first expires."""
+    """A start must not read the rows twice. If there were very many rows, the second reading could take
+    so long that the confirmation of the first reading expires."""
     whole, loads = ConfigurationTables.load, 0
 
     async def counted(
@@ -87,8 +87,8 @@ async def test_what_is_known_is_not_read_again(
 
 @asynccontextmanager
 async def starting(bridge: Bridge) -> AsyncIterator[Server]:
-    """Begin a server as `angarium serve` does. It prints its welcome after the first `await` of the
-    block."""
+    """Start a server as `angarium serve` does. The server prints its welcome after the first `await` of
+    the block."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         settings = Settings.model_validate({"bind": "127.0.0.1:0", "data_dir": folder})
         server = Server(settings, bridge, SecretBox([b"k" * 32]), None)
@@ -102,7 +102,8 @@ async def starting(bridge: Bridge) -> AsyncIterator[Server]:
 async def test_the_welcome_waits_for_a_database_that_is_away(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A connection that breaks just after the start must not end a server that already serves."""
+    """The database's connection breaks just after the start, before the welcome. The server already
+    serves, so it must not end."""
     async with starting(bridge) as server:
         bootstrap, lost = server.keys.bootstrap, [StoreAwayError("the connection was lost")]
 
@@ -140,7 +141,8 @@ async def test_a_server_whose_database_stays_away_stops_before_its_welcome(
 async def test_a_server_that_loses_its_database_before_the_welcome_says_only_that(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The welcome fails too, because the children are ending. The operator needs the cause alone."""
+    """The loss of the database ends the server's children, so the welcome fails too. The operator must
+    see only the cause, which is the loss."""
     asked = trio.Event()
 
     async def refused(scopes: Iterable[Scope]) -> Sequence[NewKey]:

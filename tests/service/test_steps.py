@@ -134,7 +134,7 @@ async def test_lines_of_each_step_are_counted() -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_each_route_has_its_worst_inputs(route: Route) -> None:
-    """A parameter of a new kind needs its longest value in `tests.service.worst`."""
+    """If a route gets a parameter of a new kind, `tests.service.worst` must state its longest value."""
     assert list(queries(route))
     assert route.body is None or list(bodies(route))
 

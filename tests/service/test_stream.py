@@ -34,7 +34,7 @@ class Listener:
         return data
 
     async def hears(self, topic: str) -> Any:
-        """Return the data of a topic's next event, each event once."""
+        """Return the data of a topic's next event. Each event is returned once."""
         with trio.fail_after(HANGS_S):
             while not self.heard[topic]:
                 for told in (await self.chunk()).decode().split("\n\n")[:-1]:
@@ -70,7 +70,7 @@ async def secret_of(house: ServiceHouse, tenant: Tenant, scope: Scope = Scope.RE
 
 
 async def unfollowed(house: ServiceHouse) -> None:
-    """Wait until the server knows that it has no listeners. No event announces it."""
+    """Poll until the server knows that it has no listeners. The server does not announce this."""
     with trio.fail_after(HANGS_S):
         while True:
             if not house.server.feed.followed:

@@ -56,7 +56,7 @@ async def post(api: Caller, path: str = "/events", body: Any = EVENT, **headers:
 
 
 async def spans(collector: Collector, *names: str) -> list[Seen]:
-    """Wait for one span of each name and no others. Sort them by start time."""
+    """Wait until there are exactly the spans with these names. Return them, sorted by start time."""
     return await trio.to_thread.run_sync(collector.wait_named, *names)
 
 

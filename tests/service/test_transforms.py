@@ -509,7 +509,7 @@ async def test_many_at_once_do_not_pass_the_plan_and_what_goes_makes_room(
         again = await api("POST", "/transform-scripts", body)
         assert again.status == 201
         assert (await api("POST", "/transform-scripts", body)).status == 402
-        # An archived destination's scripts do not count, and they become read-only.
+        # The scripts of an archived destination do not count toward the plan's limit. They are read-only.
         path = f"/destinations/{targets[0]}/transform-scripts"
         number = len((await api("GET", path)).json["items"])
         live = f"/transform-scripts/{again.json['id']}"
@@ -592,7 +592,8 @@ async def test_a_customer_has_the_scripts_of_its_own_destinations(
 async def test_processes_that_publish_remove_and_archive_at_once_keep_the_numbers_true(
     house: ServiceHouse, tenant: Tenant, api: Caller, receiver: Receiver
 ) -> None:
-    """The test calls the tables directly, without the queue that orders one process's commands."""
+    """The test writes through `tables`, as several processes would. It bypasses the queue in which each
+    process puts its own commands in order."""
     tables, pool = house.server.tables, house.server.bridge.pool
     auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
     number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)

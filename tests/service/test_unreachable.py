@@ -1,4 +1,5 @@
-"""Unreachable addresses: a destination with one is refused (400) when it is created or changed."""
+"""Unreachable addresses. A request that creates a destination with such an address, or gives a
+destination such an address, is refused (400)."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,7 +17,7 @@ UNREACHABLE = ("10.0.0.5", "169.254.169.254", "127.0.0.1", "[::1]", "[fd00::1]",
 
 @pytest.fixture
 async def strict(bridge: Bridge) -> AsyncIterator[Caller]:
-    """A caller of a server that is not allowed to connect to private networks."""
+    """A caller. Its server must not connect to private networks."""
     async with open_service(bridge, egress_allow="") as house:
         yield await house.caller(await house.tenant("acme"))
 

@@ -1,4 +1,4 @@
-"""The worst inputs of each route, derived from its declaration."""
+"""The most expensive inputs of each route, derived from the route's declaration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,8 +34,8 @@ NAMED = {
 
 
 def queries(route: Route) -> Iterator[str]:
-    """Yield the query strings to try: the required ones, the largest page, and all parameters at their
-    longest."""
+    """Yield the query strings to try. The first has only the required parameters. Another has the largest
+    `limit`. The last has all parameters except `cursor`, with their longest values."""
     schema = route.query.model_json_schema()
     required = schema.get("required", ())
     least = [_pair(name, schema["properties"][name], schema) for name in required]
@@ -57,7 +57,10 @@ def _pair(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[object]:
-    """Raise LookupError if neither the schema nor `NAMED` gives a value."""
+    """Return the longest value of a parameter, as a list.
+
+    Raises LookupError if neither the schema nor `NAMED` gives a value.
+    """
     for each in schema.get("anyOf", ()):
         if each.get("type") != "null":
             return _longest(name, each, whole)
@@ -84,8 +87,8 @@ def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[o
 
 
 def bodies(route: Route) -> Iterator[bytes]:
-    """Yield bodies at the bounds on members, containers and values, as a whole and as the value of each
-    field."""
+    """Yield bodies that reach the limits on members, containers and values. Some bodies reach a limit
+    as a whole. In the others, the value of one field reaches a limit."""
     if route.body is None:
         return
     yield orjson.dumps({str(number): {} for number in range(MAX_MEMBERS)})

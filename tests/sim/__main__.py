@@ -1,5 +1,5 @@
-"""The command `python -m tests.sim`: it runs histories by their seeds, and tells the story of those that
-break a promise."""
+"""The command `python -m tests.sim`. It runs the histories of the given seeds. If a history breaks a
+promise, the command prints the history's story."""
 
 import argparse
 import os
@@ -74,7 +74,7 @@ def judge_lot(seeds: list[int], nodes: int | None) -> list[Result]:
 
 
 def told(seed: int, nodes: int | None) -> str:
-    """Shrink a history that breaks a promise, and return its story."""
+    """Return the story of a history. If the history breaks a promise, it is shrunk first."""
     plan = planned(seed, nodes)
     promise = _promises(violations(run_plan(plan)))[:1]
 

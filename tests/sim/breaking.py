@@ -1,6 +1,7 @@
-"""The calls between two modules that can raise in a history: before their work, or after it.
+"""The calls between two modules that can raise in a history, before or after the called method's work.
 
-A strike names a call by its callee, such as `directory.arrived`, and its number in the history.
+A strike makes one call raise. It names the called method, such as `directory.arrived`, and the number of
+the call among all calls of this method in the history.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The methods that other modules call. Left out are methods that only count or append (`began`, `enqueue`,
-# `call_at`), which fail only without memory.
+# The methods that other modules call. Methods that only count or append (`began`, `enqueue`, `call_at`)
+# are left out, because they fail only if memory is exhausted.
 HAND_OVERS = {
     "actor": "attempt_ended begin begin_reading committed leave refused reread restoration tell"
     " tell_answer tell_arrived tell_config turn",
@@ -58,20 +59,23 @@ HAND_OVERS = {
     "store.rules": "count create find get remove replace",
     "store.settle": "settle",
 }  # fmt: skip
-# The last statement of these methods is the one that changes something, so they raise only before it.
+# These methods change something only in their last statement. So they can raise only before the change.
 ONLY_BEFORE = frozenset(
     {"directory.activate_dormant", "directory.take_forgettable", "recorder.put"}
     | {"readers.submit", "readers.submit_patient", "readers.submit_snapshot"}
     | {"sender.send"}  # after it, a request is on its way whose answer does not count
 )
-# These methods change something first, which cannot raise. Then an actor's own barrier follows.
+# These methods begin with a change that cannot raise. The work after the change is within an actor's own
+# barrier. So an error can come only after the change.
 ONLY_AFTER = frozenset(
     {"actor.attempt_ended", "actor.committed", "actor.refused", "actor.turn", "attempts.ended"}
 )
-# These methods also take None: the report that a read has failed. It is an append.
+# These methods also take None, which reports that a read has failed. With None they only append, so they
+# never raise.
 READS = ("begin", "tell_answer")
 POINTS = tuple(f"{part}.{name}" for part, names in HAND_OVERS.items() for name in names.split())
-# The calls that carry deliveries or outcomes: half of the strikes hit one of them.
+# The calls that carry deliveries or outcomes. Half of the strikes choose their call from this list, the
+# others from all calls.
 CARRYING = (
     "directory.arrived", "flight.__call__", "recorder.mark", "recorder.put", "recorder.write_snapshot",
     "store.intake.accept", "store.settle.settle",

@@ -1,6 +1,6 @@
-"""The callers: they post events, and repeat a post where that is allowed.
+"""The callers. They post events, and repeat a post if a repetition is allowed.
 
-Callers know only their answers; nothing here looks into a process.
+A caller knows only the answers to its requests. Nothing here looks into a process.
 """
 
 import json

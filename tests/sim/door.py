@@ -1,6 +1,7 @@
 """The door of a simulated process: it answers callers' requests while the process lives.
 
-The real relay passes a request to the node that has its workspace.
+If there are several nodes, the real relay passes each request to the node that owns the request's
+workspace.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +32,8 @@ HALVED = 0.3  # this share of the relayed requests comes in two pieces
 
 
 class Client:
-    """One request and its result. `work`: the function that serves a request which posts no events."""
+    """One request and its result. `work` is None if the request posts events. Otherwise, it is the
+    function that serves the request."""
 
     def __init__(
         self, request: int, environment: int, body: bytes, *, batch: bool = False,
@@ -56,7 +58,7 @@ class Door:
             self._request_relay = RequestRelay(process.part, _credential, self._dial, _caught_up)
 
     async def take(self, client: Client, patience_s: float) -> Reply | None:
-        """Take a request that posts events. Return None if no answer comes."""
+        """Serve a request that posts events. Return the reply, or None if no answer comes."""
         if (
             self._request_relay is not None
             and (part := self._request_relay.part_of(_fields(client))) is not None
@@ -83,7 +85,7 @@ class Door:
         return replies[0] if replies else None
 
     async def perform(self, client: Client, patience_s: float) -> Sequence[Any | Exception]:
-        """Run a client's `work`. Return its result in a list, empty if no answer comes."""
+        """Run a client's `work`. Return a list with its result, or an empty list if no answer comes."""
         if (
             self._request_relay is not None
             and (part := self._request_relay.part_of(_fields(client))) is not None
@@ -141,7 +143,7 @@ class Door:
     # --- several nodes
 
     async def answer(self, client: Client, body: bytes) -> tuple[int, bytes] | None:
-        """Answer a relayed request with status and body, or None if no answer comes."""
+        """Serve a relayed request. Return the status and the body, or None if no answer comes."""
         assert body == client.body
         self._process.world.tell(Relayed, client.request, self._process.number)
         if client.work is not None:
@@ -184,7 +186,8 @@ class Door:
 
 
 class _Exchange:
-    """The part of `api.door.exchange` that the relay uses, for a request at the node that received it."""
+    """A simulated `api.door.exchange.Exchange`, with the methods that the relay calls. It stands for a
+    request at the node to which the caller sent the request."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
         path = b"/events/batch" if client.batch else b"/events"

@@ -1,7 +1,7 @@
 """Token endpoints, and the sender that fetches tokens from them.
 
-Only the fetch is simulated; the tokens are those of `engine.outbound`. Once the faults are over, all
-succeed.
+Only the fetch of a token is simulated. The code of `engine.outbound` keeps and renews the tokens. When
+the faults of a history are over, all fetches succeed.
 """
 
 import json
@@ -85,7 +85,7 @@ class Endpoints:
         self._fetches = 0
 
     async def ask(self, process: "Process", number: int) -> tuple[bytes | Failure, float]:
-        """Answer a fetch, in the form that `engine.outbound.tokens.Tokens` expects."""
+        """Answer the fetch of a token, in the form that `engine.outbound.tokens.Tokens` expects."""
         world = self._world
         self._fetches += 1
         fetch, token, life_s = self._fetches, "", 0.0
@@ -135,7 +135,8 @@ class SimulatedTokens(Tokens):
 
 
 class Outbound:
-    """The sender of a process: the real stages before the simulated network."""
+    """The sender of a process. A request passes through the real stages of the sender, and then goes to
+    the simulated network."""
 
     def __init__(self, process: "Process") -> None:
         self._process = process
@@ -164,8 +165,8 @@ class Outbound:
         self._stages.send(transmission, ended)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Send a complete request: the stages call this instead of the wire. After a 401 they call it
-        again in the same attempt."""
+        """Send a complete request to the simulated network. The sender's stages call this method
+        instead of a real client. After a 401, they call it again in the same attempt."""
         world = self._process.world
         began = self._begun[transmission.delivery.id, transmission.number][-1]
         world.network.send(self._process, transmission, done, world.now() - began)

@@ -1,6 +1,7 @@
-"""The faults of a history: the fate of each statement, and the strikes of the plan.
+"""The faults of a history: what happens to each statement, and the strikes, which the plan lists.
 
-A strike comes at the n-th call, send or step, so it can fall between any two steps.
+A strike is a fault that happens once, for instance at the n-th call, send or step of the history. So a
+strike can hit between any two steps.
 """
 
 from collections import Counter
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 
 QUICK_S = 0.002  # the longest time of a statement without a fault
 HANGS_S = 8.0  # after this time, a statement without an answer is given up
-# The longest delays until a busy process reads an answer. The second list is for `OVERTAKEN`.
+# The longest delays until a busy process reads the answer to a statement. The statements of `OVERTAKEN`
+# have those of `FAR_BEHIND_S`.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
-# Statements that can fail with contention, after which the engine repeats them. The others are single
-# writes, which the pool repeats, and reads, which never race.
+# Statements that can fail with contention. The engine then repeats them. The other statements are
+# single writes, which the connection pool itself repeats, and reads, which have no contention.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# Statements of transactions that write large groups in parts. They are rare, so they fail
-# `PARTS_TROUBLE` times as often as others.
+# Statements of transactions that write a large group of events in several parts. Such statements are
+# rare, so they fail `PARTS_TROUBLE` times as often as other statements.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 
@@ -66,8 +68,10 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count one more of `what`: "call", "settle", "send", "step", "turn" or the name of a call
-        between two modules. Carry out the strikes that are due at the new number."""
+        """Increase the count of `what` by one. Carry out the strikes that are due at the new count.
+
+        `what` is "call", "settle", "send", "step", "turn" or the name of a call between two modules.
+        """
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

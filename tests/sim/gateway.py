@@ -1,5 +1,5 @@
-"""The gateway to the simulated database: a statement can be late, be lost, or run and be reported as
-failed."""
+"""The gateway to the simulated database. A statement can be late or lost. A statement can also run
+although it is reported as failed."""
 
 from collections.abc import Callable
 from math import inf
@@ -13,16 +13,20 @@ Result = TypeVar("Result")
 
 
 class Gateway(Protocol):
-    """One connection of a process to the simulated database. `work` is a whole synchronous transaction:
-    it does everything, or it raises and does nothing. A `call` completes it at most once."""
+    """One connection of a process to the simulated database. `work` is a whole transaction without an
+    await: it does everything, or it raises and does nothing. A `call` completes its `work` at most
+    once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Run a statement, and return its result or raise its error.
+        """Run a statement by calling `work`. Return the result of `work` or raise its error.
 
         The call can be late. If it raises StoreAwayError with `maybe_written`, `work` has run or can
-        still run; without `maybe_written`, `work` never runs. A late `work` checks its epoch to know if
-        it can still write. A kill can come at any await. After a LockedError, `work` is called again when
-        the transaction that has the lock has ended.
+        still run. If it raises StoreAwayError without `maybe_written`, `work` never runs. When `work`
+        runs late, it checks its epoch, because its process may have lost the right to write. The
+        process can be killed at any await.
+
+        If `work` raises LockedError, it is called again after the transaction that holds the lock has
+        ended.
         """
 
 

@@ -1,7 +1,8 @@
 """The process manager of a history: it restarts processes and carries out strikes.
 
-Nodes with another number of parts belong to another parent. If a former parent's node loses its part to
-them, the keeper stops all of that parent's nodes in an orderly way.
+A parent is a process that starts nodes, all with the same number of parts. A new parent can start nodes
+with another number of parts, which take over the parts of the former parent's nodes. When a node of the
+former parent ends, the keeper stops the other nodes of this parent in an orderly way.
 """
 
 from functools import partial
@@ -47,7 +48,7 @@ class Keeper:
         faults.strike = self.strike
 
     def boot(self, number: int = 0) -> Process:
-        """Start the process of a part, even if another process of that part lives."""
+        """Start a process for a part, even if another process for this part still lives."""
         world = self._world
         jumps = "clock" in world.plan.faults and not world.calm
         clock_s = self._chance.choice(CLOCKS_S) if jumps else 0.0

@@ -1,5 +1,5 @@
-"""One process's connection to the simulated database. A statement that was sent can still run after its
-process was killed.
+"""The connection of one process to the simulated database. After a process was killed, a statement that
+it had sent can still run.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# The server ends a transaction that has been idle for this time.
+# The database ends a transaction that has been idle for this time.
 IDLE_TRANSACTION_S = 30.0
 
 
@@ -71,7 +71,11 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """The database ends the blocking transaction after `patience_s`, or after its idle limit."""
+        """Run the statement again when `transaction`, which blocks it, has ended.
+
+        The database ends `transaction` after `patience_s`, or after the idle limit if `patience_s` is
+        None.
+        """
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S
@@ -102,7 +106,11 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """Refuse to cancel a running statement, unless the process that runs it is dead."""
+        """Refuse to cancel a statement while its process lives. The cancellation then waits for the
+        answer.
+
+        If the process is dead, the cancellation succeeds.
+        """
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED

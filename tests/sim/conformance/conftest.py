@@ -1,5 +1,5 @@
-"""Fixtures: PostgreSQL alone, the simulated database alone, and both with the same calls. Reads examine
-few rows at a time."""
+"""Fixtures: PostgreSQL alone, the simulated database alone, and twins, which make each call on both
+databases. With `few_looks`, reads examine few rows at a time."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -23,7 +23,7 @@ LOOKS = Looks(queue=7, dead=4, dead_counted=5, replays=6)
 
 @pytest.fixture
 def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let PostgreSQL's reads look at as few rows as the simulated ones."""
+    """Let reads of PostgreSQL examine as few rows at a time as reads of the simulated database."""
     monkeypatch.setattr(backlog, "EXAMINED", LOOKS.queue)
     monkeypatch.setattr(dead_letters, "EXAMINED", LOOKS.dead)
     monkeypatch.setattr(dead_letters, "COUNTED", LOOKS.dead_counted)
@@ -39,7 +39,7 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let parts of large groups in PostgreSQL be as small as the simulated ones."""
+    """Let large groups be written to PostgreSQL in parts as small as in the simulated database."""
     monkeypatch.setattr(storage.intake.large, "PART_ROWS", PART_ROWS)
 
 

@@ -1,4 +1,4 @@
-"""All rows of both databases in one shape: a table's rows with their columns, sorted.
+"""All rows of a database, in the same form for both databases: a sorted list of rows for each table.
 
 A time from the database's own clock is shown as -1.
 """
@@ -16,8 +16,8 @@ from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
-# The times that `walk` gives its outcomes are hours old. The database's clock has set any time that is
-# younger than this, so a dump has -1 instead of it.
+# The times of the walk's outcomes are hours old. So a time that is younger than `RECENT_MS` comes from
+# the database's clock. A dump has -1 in its place.
 RECENT_MS = 600_000
 
 _EVENTS = """
@@ -59,8 +59,9 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# The epoch of each process that can write. For each epoch of leases: whether they are vacant, their
-# number, and the sum of their slots.
+# Each process that can write, with its epoch. Then the leases of homes and of shards, grouped by epoch.
+# Each group states whether its leases are vacant, how many they are, and the sum of their slots or
+# shards.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -1,4 +1,4 @@
-"""The beginning of example tests: an environment, two destinations, and deliveries in any state."""
+"""The state with which tests begin: an environment, two destinations, and deliveries in any state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,8 +44,8 @@ class House:
         return self.side.ports
 
     async def built(self) -> "House":
-        """Make three workspaces, because the records name an environment of the third, and the
-        destinations."""
+        """Create three workspaces, and then the destinations. `ENVIRONMENT`, which the records name,
+        belongs to the third workspace."""
         for name in ("one", "two", "three"):
             tenants = self.ports.configuration.tenants
             made = WorkspaceModel(

@@ -1,4 +1,5 @@
-"""The two databases under test, as a process uses each. Connections can be lost."""
+"""The two databases under test, each with the stores through which a process uses it. A test can break
+the connections."""
 
 from typing import Any, Protocol
 
@@ -51,17 +52,19 @@ class Ports(Struct):
 
 
 class Side(Protocol):
-    """A database, with the stores of the process that took it over last."""
+    """One of the two databases. `ports` are the stores of the process that took over the database
+    last."""
 
     name: str
     ports: Ports
     former: Ports | None  # of the process before
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process, which takes over a part of the database. `ports` are its own."""
+        """Begin another process, which takes over a part of the database. From then on, `ports` are the
+        stores of this process."""
 
     def lose(self, purpose: str) -> None:
-        """Lose the present process's connection of this purpose: intake, large or settle."""
+        """Break the present process's connection for `purpose`: intake, large or settle."""
 
     async def remove_event(self, environment: int, event: str) -> None:
         """Remove an event and leave its deliveries."""
@@ -118,7 +121,8 @@ class Simulated:
 
 
 class Postgres:
-    """The real database. All processes share the pools for reads, because reads carry no epoch."""
+    """The real database. All processes share the connection pools for reads, because a read states no
+    epoch."""
 
     name = "postgres"
     ports: Ports

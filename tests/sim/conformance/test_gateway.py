@@ -1,5 +1,5 @@
-"""The simulated database on a failing connection: a statement is late, is lost, or runs and is reported
-as failed."""
+"""The simulated database with a failing connection. A statement is late or lost, or it runs although it
+is reported as failed."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -27,8 +27,11 @@ Result = TypeVar("Result")
 
 
 class Failing:
-    """A gateway that treats each call as the next word says: late, denied, lost or contended. Without a
-    word, it makes the call as usual."""
+    """A gateway that lets calls fail. The words in `next` say how the next calls fail.
+
+    A "lost" call never runs its work. A "denied" call runs its work before it fails. A "late" call leaves
+    its work to the test. A "contended" call fails with contention. If `next` is empty, calls succeed.
+    """
 
     def __init__(self) -> None:
         self.next: list[str] = []

@@ -1,5 +1,5 @@
-"""Groups in parts, on both databases: each is written whole or not at all, and other groups come
-between."""
+"""Large groups of events, which are written in several parts, on both databases. A group is written whole
+or not at all. Other groups are written between its parts."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,7 +18,8 @@ from tests.storage.world import ENVIRONMENT, claim, deliveries_of, event, identi
 
 
 class Gap:
-    """A halt of a group after its first part, until the test lets the group continue."""
+    """A pause after the first part of a group. The writing of the group continues when the test sets
+    `over`."""
 
     def __init__(self) -> None:
         self.reached, self.over = trio.Event(), trio.Event()
@@ -128,7 +129,7 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
         gap.over.set()
     rows = {row[1]: row[2] for row in await house.table("deliveries")}
     assert rows.keys() == {deliveries[0].id, beside.id}
-    # The seq that was drawn first is lower, even if its row became visible later.
+    # The large group drew its seq first, so its seq is lower, although its row became visible later.
     assert rows[deliveries[0].id] < rows[beside.id]
 
 

@@ -26,7 +26,8 @@ async def test_what_is_dead_waits_again_at_the_tail_with_a_fresh_schedule(house:
     assert [row[3] for row in await house.table("backlog") if row[1] == house.a] == [one.seq]
     entry = [row for row in await house.table("audit") if row[1] == by.entry.id]
     assert entry[0][2] == {"retried": {"from": 0, "to": 5}}
-    # A settlement after the requeue counts: the delivery is dead again, and can be requeued again.
+    # After the requeue, a settlement has its usual effect. Here it lets the delivery die again, so the
+    # delivery can be requeued again.
     await house.settle(failure(alive, DeliveryStatus.FAILED, started_at=house.past))
     _, again = await house.requeue([two], house.chunk_audit())
     assert [each.id for each in again.alive] == [two.id]

@@ -1,4 +1,5 @@
-"""Processes that take parts from each other have the same rights on both databases after every step."""
+"""Processes take parts from each other. After every step, a process has the same rights on both
+databases."""
 
 from random import Random
 

@@ -33,7 +33,7 @@ async def test_outcomes_become_attempts_states_and_counters(house: House) -> Non
     assert sum(minute[9]) == 3
     (dead,) = await house.ports.backlog.read_dead(ENVIRONMENT, house.a, 9)
     assert (dead.id, dead.attempt_count, dead.dlq_status) == (three.id, 1, DlqStatus.IN_DLQ)
-    # A delivery that dies without an attempt keeps its last attempt's result.
+    # If a delivery dies without a further attempt, it keeps the result of its last attempt.
     await house.settle(unattempted(two, DeliveryStatus.FAILED, at=house.past))
     await house.settle(
         unattempted(three, DeliveryStatus.FAILED, dlq_status=DlqStatus.DISCARDED, at=house.past)

@@ -1,4 +1,5 @@
-"""Both databases at once: each call must give the same outcome and the same rows on both."""
+"""Both databases at once. Each call must have the same outcome on both, and leave the same rows in
+both."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -56,11 +57,13 @@ class Twins:
             await side.remove_event(environment, event)
 
     async def call(self, named: str, call: Call) -> Any:
-        """Return the outcome, which must be equal on both sides: Refused if both refused."""
+        """Make a call on both sides. Return its outcome, which must be the same on both. The outcome is
+        Refused if the call raised a StoreError."""
         return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
-        """Make a call as the process that was replaced. Return None if there was none."""
+        """Make a call through the stores of the process that was replaced last. Return None if no process
+        was replaced."""
         ports = [side.former for side in self.sides if side.former is not None]
         return await self.compared(f"former: {named}", call, ports) if ports else None
 
@@ -98,7 +101,7 @@ async def _outcome(call: Call, ports: Ports) -> Any:
 
 
 def _comparable(outcome: Any) -> Any:
-    """Return an answer without the order of rows, if its port promises none."""
+    """Return an outcome for the comparison. Its rows are sorted if the port promises no order of rows."""
     if (
         isinstance(outcome, list)
         and outcome

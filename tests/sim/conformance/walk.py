@@ -1,7 +1,7 @@
-"""A seeded walk over both databases: any call that a process could make to its stores, even senseless
-ones.
+"""A seeded walk over both databases. Its steps are all kinds of calls that a process could make to its
+stores, even calls that make no sense.
 
-Arguments come from the simulated rows, so most calls have an effect.
+The arguments come from the rows of the simulated database, so most calls have an effect.
 """
 
 from random import Random
@@ -39,7 +39,8 @@ from tests.sim.store.stored import WAITING, StoredDelivery
 LANES = ("c:a", "c:b", "k:c", None)
 KEYS = ("one", "two", "three")
 TYPES = ("order.created", "order.paid", "user.gone")
-# The walk's clock starts this far in the past, so its times are never mistaken for the database's.
+# The walk's clock starts this far in the past. So a dump never mistakes the walk's times for times of the
+# database's clock.
 HOURS_MS = 5 * 3_600_000
 CLASSES = (DeliveryClass.CRITICAL, DeliveryClass.HIGH, DeliveryClass.STANDARD)
 
@@ -227,7 +228,8 @@ async def holders(world: World) -> None:
 
 
 def settlement(world: World, row: StoredDelivery) -> Settlement:
-    """Return the next state of a delivery, sometimes a state that it has already left."""
+    """Return a settlement of a delivery. Some settlements do not fit the delivery's row: they have
+    another seq, or expect another number of attempts."""
     random = world.random
     held = world.tables.events.get((row.environment, row.event))
     event_of = held.event if held is not None else Event(row.event, row.environment, "x", 0, b"{}")

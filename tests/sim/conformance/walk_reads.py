@@ -1,4 +1,4 @@
-"""The walk's reads of queues and deliveries, and changes of the rows that they read."""
+"""Steps of the walk. Some of them read queues and deliveries. Others change the rows that are read."""
 
 from typing import Any
 
@@ -88,7 +88,8 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Sometimes the last destination is archived, and another one is created after it."""
+    """Change the status of a destination. Sometimes archive the last destination, and then create another
+    one."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]

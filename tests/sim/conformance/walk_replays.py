@@ -1,4 +1,5 @@
-"""The walk's replay jobs: created, counted, run in chunks (some park lanes), and ended in every way."""
+"""Steps of the walk that create, count and run replay jobs, and end them in every way. Some steps park
+lanes."""
 
 from typing import Any
 
@@ -100,7 +101,7 @@ async def chosen(world: World) -> ReplayJob | None:
 
 
 async def step(world: World) -> None:
-    """Take the next step of a job by its status, sometimes a wrong step."""
+    """Take the next step of a job, which depends on the job's status. Sometimes take a wrong step."""
     job = await chosen(world)
     if job is None:
         return
