@@ -103,7 +103,8 @@ def test_an_import_of_a_part_from_its_package_names_the_part(tmp_path: Path) -> 
 
 
 SHARED = "data: the field's name is also a method's, or its value is that of a property"
-# Assignments that only look like a late callback, or that have a reason.
+# The assignments that the test below permits: they only look like a callback that is set late, or there
+# is a reason to set it late.
 LATE = {
     "engine/actors/actor.py: self._mailbox.current": SHARED,
     "engine/actors/actor.py: self._pending_read.waits": SHARED,
@@ -267,7 +268,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
-# The class names that occur twice: for a record, and for the shape in which the API shows the record.
+# The class names that occur twice: as a record, and as the API's model of this record.
 RECORDS_WITH_SHAPES = {
     "ActorState", "Attempt", "AuditEntry", "Circuit", "Delivery", "Destination", "Event", "FilterErrors",
     "Lane", "ReplayJob", "Requeued", "Throughput", "TransformScript",
@@ -292,7 +293,11 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """A reason is on the line, directly above it, or earlier in the file for the same rule."""
+    """Yield the places where a file silences a warning without a reason.
+
+    The reason can be a comment on the line or directly above it. If an earlier line of the file gives the
+    reason for the same rule, this is enough.
+    """
     pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
     explained: set[str] = set()
     above = ""
@@ -311,7 +316,8 @@ def test_every_silenced_warning_gives_its_reason() -> None:
 
 
 def own_files() -> list[Path]:
-    """Without git (an unpacked archive), all files except generated ones."""
+    """Return the files that git does not ignore. Without git (in an unpacked archive), return all files
+    except generated ones."""
     listed = None
     if shutil.which("git") and (ROOT / ".git").exists():
         listed = subprocess.run(

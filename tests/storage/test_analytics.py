@@ -1,5 +1,5 @@
-"""Analytics, read from the counters of minutes or of hours, equal the rows of the log, even after late
-outcomes."""
+"""Analytics add up counters of minutes or hours. The sums agree with the log's rows, even if outcomes
+were recorded late."""
 
 import random
 import time

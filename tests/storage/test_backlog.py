@@ -47,7 +47,8 @@ async def store(world: World) -> PostgresBacklog:
 @pytest.fixture
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # The bound is part of the statements' text, so the cached statements must not be used.
+    # EXAMINED is part of the statements' text. `__wrapped__` avoids the cached statements, which contain
+    # the old value.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 
@@ -294,7 +295,8 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # A disabled destination stays due, but must not take another destination's place in a short list.
+    # The disabled destination B is still due, but no actor sends for it. If the list is limited, it must
+    # not take the place of A.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

@@ -1,4 +1,5 @@
-"""News of configuration: it arrives at the commit and in order, and a loss causes a full reload."""
+"""Notifications of changed configuration: they arrive at the commit, in order. If the listener lost some,
+it reloads everything."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise

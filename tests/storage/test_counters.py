@@ -34,7 +34,8 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         group, waiting = waiting[:17], waiting[17:]
         settlements = []
         for delivery in group:
-            # Attempts are spread over two hours: each destination then has counters for several minutes.
+            # The attempts are spread over two hours, so that each destination has counters for several
+            # minutes.
             started_at = time.time() + chance.randrange(-3600, 3600)
             duration_ms = int(1.5 ** chance.randrange(30))
             fields: dict[str, Any] = {"started_at": started_at, "duration_ms": duration_ms}
@@ -53,7 +54,8 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
     await agree(world)
 
 
-# The destinations of a group's successes: none, some or all of them occur only once.
+# The destination of each success in a group, as a position from 0 to 19. NONE of the destinations, SOME
+# of them or ALL of them have only one success.
 MIXES = {
     Singles.NONE: [0] * 20,
     Singles.SOME: [*range(12), *range(12, 16), *range(12, 16)],
@@ -79,7 +81,7 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        # The statement's answer was lost: the rerun uses counters that Python computes.
+        # The group is settled again, as after a lost answer. In a rerun, Python computes the counters.
         group.again = True
         await world.settle.settle(group)
         assert await world.contents() == once

@@ -1,4 +1,5 @@
-"""The time limit of statements without an answer, on a virtual clock."""
+"""The time limit of a statement on the short path to PostgreSQL: if no answer comes, the statement is
+given up. The tests use a virtual clock."""
 
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -34,7 +35,8 @@ class Answer:
 
 
 class Driver:
-    """The parts of the driver's connection that the crossing takes over. `socket` is our end."""
+    """Stands for the driver's connection: it has only the parts that the crossing takes over. `ours`: the
+    client's end of the socket."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours

@@ -1,5 +1,5 @@
-"""The short path of a hot connection: its answers and effects are those of a statement in the asyncio
-loop."""
+"""The short path of a hot connection: a statement has the same answer and the same effect as in the
+asyncio loop."""
 
 from dataclasses import replace
 from typing import Any

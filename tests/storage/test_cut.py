@@ -1,4 +1,4 @@
-"""A bridge that is cut: no task keeps waiting for the database, and no resource remains."""
+"""Cutting the bridge to the database: waiting tasks fail at once, and no connection stays open."""
 
 from dataclasses import replace
 

@@ -74,7 +74,8 @@ async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple
         nursery.cancel_scope.cancel()
 
 
-# (the URL's query, environment variables, the result with a server that offers TLS, and without)
+# Each case: (the URL's query, environment variables, the result if the server offers TLS, the result if
+# it does not)
 REFUSED = StoreAwayError
 CASES: list[tuple[str, dict[str, str], object, object]] = [
     ("", {}, True, False),

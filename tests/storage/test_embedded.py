@@ -28,7 +28,8 @@ from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 ROOT = Path(__file__).parents[2]
-# Starts a server in a data folder, reports it, and waits for a line before it stops.
+# This program starts a server in a data folder, and reports the server. It stops the server when a line
+# arrives on standard input.
 OWNER = """
 import encodings.ascii, os, pwd, sys  # what is imported late may be closed to the account
 from pathlib import Path
@@ -101,7 +102,8 @@ def unmade(data_dir: Path) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture
 def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
-    """A stopped server with a copied cluster, because `initdb` takes as long as a test."""
+    """A stopped server. `initdb` takes as long as a test, so the server gets a copy of a finished
+    cluster."""
     subprocess.run(["cp", "-a", str(made), str(unmade.data_dir)], check=True)
     return unmade
 

@@ -1,4 +1,5 @@
-"""The driver's errors as errors of the engine, in any language of the server."""
+"""The driver's errors become errors of the engine. The result does not depend on the language of
+PostgreSQL's messages."""
 
 import asyncpg
 import pytest

@@ -98,10 +98,11 @@ async def test_every_field_of_an_event_and_its_deliveries_is_written(world: Worl
 async def test_rows_that_differ_in_every_column_are_written_as_they_are(
     world: World, numbers: tuple[int, ...]
 ) -> None:
-    """A column with one value in all rows is sent as a single value. Here each column varies.
+    """If all rows have the same value in a column, the statement gets a single value. Here each column
+    varies.
 
-    `numbers` has each event's number of deliveries. If each event has one delivery, the rows of events
-    and deliveries share parameters.
+    `numbers`: how many deliveries each event has. If each event has one delivery, the statement uses the
+    same parameters for the events' rows and the deliveries' rows.
     """
     events = [
         event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)

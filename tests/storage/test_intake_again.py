@@ -1,5 +1,5 @@
-"""Groups whose first run had an unknown outcome: they are written once, and the rerun reports the
-stored rows."""
+"""The intake's statement for a group runs again, because the outcome of its first run is unknown. The
+group is written only once, and the second run reports the stored rows."""
 
 import trio
 
@@ -76,7 +76,7 @@ async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World)
 async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
     world: World,
 ) -> None:
-    """The server has the statement, but the client lost the connection."""
+    """The connection is lost while PostgreSQL still runs the statement."""
     one = event()
     deliveries = deliveries_of(one, A)
     group = intake_group([one], deliveries)

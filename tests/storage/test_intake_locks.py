@@ -37,7 +37,7 @@ async def locked(bridge: Bridge, key: str, *, committed: bool) -> AsyncIterator[
 
 
 class Desk:
-    """Makes submissions of one event with a key, and collects their fates."""
+    """Makes submissions, each of one event with an idempotency key, and collects their fates."""
 
     def __init__(self) -> None:
         self._tell, self._fates = trio.open_memory_channel[tuple[str, str | None]](100)

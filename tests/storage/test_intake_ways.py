@@ -1,7 +1,7 @@
-"""Short ways of the intake statement: they write the same rows as the general way.
+"""Short forms of the intake statement: they write the same rows as the general form.
 
-The statement has only the columns and clauses that its group needs, and a column of equal values as one
-value. A large group is written in parts.
+A short form has only the columns and clauses that its group needs. If all values of a column are equal,
+the statement gets a single value for the column. A large group is written in parts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,8 @@ RARE_OF_EVENT: list[dict[str, Any]] = [
 def with_some(
     plain: st.SearchStrategy[dict[str, Any]], rare: list[dict[str, Any]]
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Return plain dictionaries, of which half have some rare items."""
+    """Return a strategy for dictionaries. Half of the dictionaries are plain, half have rare items
+    too."""
     some = st.lists(st.sampled_from(rare), min_size=1, max_size=2)
     return plain | st.builds(lambda items, more: {**items, **more[0], **more[-1]}, plain, some)
 
@@ -137,7 +138,8 @@ def file_of(of: Event) -> FileRecord:
 
 
 def customers_of(events: Sequence[Event]) -> list[NewCustomer]:
-    """Return an account for each customer, whose id is that of its last event."""
+    """Return a new account for each customer of the events. The id of the customer's last event serves as
+    the account's id."""
     ids = {(each.environment, each.customer): each.id for each in events if each.customer}
     return [
         NewCustomer(environment, name, ids[environment, name]) for environment, name in ids if name
@@ -151,8 +153,11 @@ def dirtied(events: Sequence[Event], destinations: Sequence[str]) -> list[DirtyD
 
 
 def in_company(group: IntakeGroup, first: int, ids: Iterator[str]) -> IntakeGroup:
-    """Return the group with two more events. They have all kinds of rows and rare columns, and differ in
-    each column that can be shared, so the statement is the general one."""
+    """Return the group with two more events that force the general form of the statement.
+
+    The two events have all kinds of rows and all rare columns. Where a column could be sent as a single
+    value, the two events have different values.
+    """
     one, other = events = [
         event(
             id=next(ids),

@@ -1,4 +1,5 @@
-"""Groups that are written in parts: the rows are the same as from one statement, all or none."""
+"""Groups that the intake writes in parts. A single statement would write the same rows. If a part fails,
+no row of the group is written."""
 
 from typing import Any
 

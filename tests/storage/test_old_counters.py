@@ -1,4 +1,5 @@
-"""The removal of old counters: it covers every destination, and does not read counters that stay."""
+"""The removal of old counters: it removes the old counters of every destination, and does not read newer
+counters."""
 
 import pytest
 

@@ -28,7 +28,8 @@ _SETTLE = f"""
     WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
     INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
-# Keys of the advisory locks that statements take. Only HELD is ever held.
+# Keys of advisory locks. A statement takes the lock that its argument names. The tests hold HELD to make
+# a statement wait, and nothing holds FREE.
 FREE, HELD = (
     1,
     2,
@@ -376,8 +377,9 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Servers with any parts start in any order, and some reconnect. The last server can write. Servers
-    that share a slot with it cannot."""
+    """Eight servers start one after another, each with a random part of the slots. Connections of some
+    servers break. The newest server can always write. A server that shares a slot with the newest server
+    cannot write."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

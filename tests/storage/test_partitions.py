@@ -1,4 +1,4 @@
-"""Partitions: whole days, created a week ahead without blocking other statements."""
+"""Partitions: each holds a whole day. They are created a week ahead, which blocks no other statement."""
 
 from datetime import date
 

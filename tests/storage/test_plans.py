@@ -1,4 +1,4 @@
-"""Statements planned on empty tables, then run on 30,000 rows: none reads all rows."""
+"""Statements that PostgreSQL planned on empty tables: run on 30,000 rows, no statement reads all rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,8 @@ from tests.storage.world import (
 A, B = (identity.other() for _ in range(2))
 ROWS = 30_000
 ACTORS = 100_000
-# The rows that a statement may read beyond those requested: index pages and partitions' ends.
+# A statement may read this many rows more than requested. These are the rows at the ends of index pages
+# and of partitions.
 SLACK = 100
 
 # Half of the deliveries wait for destination A, a tenth is retrying there, and a tenth is dead there. The

@@ -1,5 +1,5 @@
-"""Statements on scripts and files: a query plan that PostgreSQL made while the table was empty does not
-read all rows later."""
+"""Statements on scripts and files. PostgreSQL plans a statement while its table is empty and keeps this
+plan. With the plan, the statement must not read all rows after the table has grown."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Lists over a million rows: each page reads a bounded number of them, with any filters.
+"""Lists over a million rows: with any filters, a page reads only a bounded number of rows.
 
-One test fills the tables once, then reads each class of filters through connections like the control
-plane's.
+A single test fills the tables, then explains the reads for all classes of filters. Its connections have
+the settings of the control plane's connections.
 """
 
 import re
@@ -73,7 +73,7 @@ MIDDLE_MS = (START_MS + END_MS) // 2
 # Only empty partitions may be read whole.
 _DAYS = "|".join(day_of(at).strftime("%Y%m%d") for at in (START_MS, END_MS))
 WHOLE = re.compile(rf"Seq Scan on [a-z]+_({_DAYS})")
-# The filters in the query of GET /deliveries, each with a common and a rare value.
+# The filters of GET /deliveries, with common and rare values.
 VALUES: dict[str, list[Any]] = {
     "events": [(identity.event(),), (identity.event(), identity.event())],
     "destinations": [(A,), (A, B), (ELSEWHERE,)],
@@ -98,8 +98,8 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[DeliveryFilter]:
-    """Yield each filter value alone, each pair of filters, and each combination that an index serves:
-    without the other filters, and with all of them."""
+    """Yield each filter value alone, each pair of filters, and each combination of filters with an index.
+    Yield these combinations twice: without the filters that have no index, and with all of them."""
     yield DeliveryFilter()
     for name, values in VALUES.items():
         for value in values:
@@ -185,7 +185,8 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """Run an actor's reads for a destination without rows. Another destination has all the rows."""
+    """Check the reads of an actor whose destination has no rows: they do not read other destinations'
+    rows."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),

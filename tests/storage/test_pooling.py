@@ -140,7 +140,7 @@ async def test_a_connection_that_nobody_has_left_names_the_limits(
     ):
         await bridge.connection(UPKEEP).ensure()
         bridge.connection(INTAKE)
-        # The first connection can take longer, so the short time limit begins here.
+        # Only the next connection gets the short time limit: to open the first one can take longer.
         monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT_S", 0.5)
         with pytest.raises(StoreAwayError, match="default_pool_size"):
             await bridge.connect()

@@ -44,7 +44,8 @@ class CrashError(BaseException):
 class Faults:
     """Random failures from a seed. Their number is limited, so that the job can end.
 
-    Lanes in `broken` are delivered only when all other lanes are delivered (`awaited` is empty).
+    The deliveries of the lanes in `broken` fail until all other lanes are delivered. `awaited` is then
+    empty.
     """
 
     def __init__(self, seed: int, broken: Sequence[str] = ()) -> None:
@@ -85,7 +86,8 @@ class FlakyReplays(PostgresReplays):
 
 
 class Deliverer:
-    """Replaces the actors. The first delivery of a broken lane fails and blocks those behind it."""
+    """Replaces the actors. The first delivery of a broken lane fails and blocks the lane's later
+    deliveries."""
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()

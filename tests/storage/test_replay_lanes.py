@@ -1,5 +1,5 @@
-"""Parked lanes in PostgreSQL, which a replay leaves out and reads later: their deliveries are neither
-lost, doubled nor reordered."""
+"""Parked lanes: a replay leaves a parked lane out, and reads it later from PostgreSQL. No delivery of the
+lane is lost, doubled or reordered."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Retention: it drops old days, but no unsettled rows and no rows that newer rows need."""
+"""Retention: it drops the partitions of old days, but keeps unsettled rows and rows that newer rows
+need."""
 
 import uuid
 

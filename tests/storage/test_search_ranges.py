@@ -1,5 +1,5 @@
-"""Searches of the log: they find rows in page ranges with a summary, and in the last range
-without one."""
+"""Searches of the log find the rows in every page range: in the ranges with a BRIN summary, and in the
+last range, which has no summary."""
 
 from dataclasses import replace
 from typing import Any
@@ -118,7 +118,7 @@ class Log:
 
 @pytest.fixture
 async def log(world: World) -> Log:
-    """A log with rare rows in its first range, which has a summary, and in its last, which has none."""
+    """A log with rare rows in two page ranges. The first range has a BRIN summary, the last has none."""
     made = Log(world.bridge.pool)
     await made.rare()
     await made.common(COMMON)

@@ -1,4 +1,5 @@
-"""Searches of the log for rare rows: their windows of time, their end, and summaries of page ranges."""
+"""Searches of the log for rare rows: the windows of time that a search reads, the end of a search, and
+the BRIN summaries of page ranges."""
 
 import re
 from collections.abc import Sequence
@@ -43,7 +44,8 @@ PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 
 
 class Rows:
-    """Rows at these times, newest first. A window older than `slow_ms` takes too long."""
+    """A table in memory with a row at each of these times. The read of a window that reaches back beyond
+    `slow_ms` fails, because it takes too long."""
 
     def __init__(self, instants: Sequence[int], slow_ms: int = 0) -> None:
         self.ids = sorted(map(lowest_id, instants), reverse=True)
@@ -116,7 +118,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # The last range is not full, so it stays without a summary, which inserts would rewrite repeatedly.
+    # Only the last range has no summary: it is not full, and inserts would rewrite its summary
+    # repeatedly.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
@@ -124,8 +127,9 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of each customer. It would expect to find the wanted twenty soon
-    in the order of ids, and would read many rows."""
+    """The planner expects a hundred rows of the wanted customer, who has none. A read in the order of ids
+    looks cheap to the planner, because twenty rows would end the read. In truth it would read all
+    rows."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()

@@ -1,4 +1,4 @@
-"""Deliveries' rows that another session has locked: only their own outcomes wait."""
+"""Another session has locked the row of a delivery: only the outcome of this delivery waits."""
 
 import time
 from collections.abc import AsyncIterator
@@ -21,7 +21,8 @@ _LOCK = "SELECT FROM deliveries WHERE environment = $1 AND id = $2 FOR UPDATE"
 
 
 class Counting:
-    """Counts the waits for a locked row that ended without the lock."""
+    """Counts the statements that waited for a locked row and then failed, because they did not get the
+    lock."""
 
     def __init__(self, store: SettleStore) -> None:
         self._store = store
@@ -68,7 +69,8 @@ async def test_a_locked_delivery_delays_no_other_outcome(world: World, count: in
     store = Counting(world.settle)
     recorder = Recorder(store, OutcomeQueue(1_000), time.time)
     owner, other = Told("w1", count - 1), Told("w2", 1)
-    # The group, its halves, their halves and so on each wait once, and each outcome waits alone once.
+    # A wait for the whole group, and a wait for each halving until the locked outcome is alone. Then this
+    # outcome can be tried once more.
     most_waits = 2 + ceil(log2(count + 1))
     async with trio.open_nursery() as nursery:
         async with locked(world, blocked):

@@ -59,7 +59,7 @@ alike = st.builds(
 
 
 class Arrays(Arguments):
-    """Sends each shared column as an array, even if all values are equal."""
+    """Sends all values of a column as an array, even if all are equal and a single value would do."""
 
     def shared(self, values: list[Any]) -> None:
         self.uniform = False
@@ -111,7 +111,7 @@ def _success(of: Delivery, end: dict[str, Any], now: float) -> Settlement:
 
 
 async def seen(world: World, made: Sequence[Delivery], to: Sequence[str]) -> Any:
-    """Return the rows, attempts and counters that readers see, with positions for ids."""
+    """Return the deliveries, attempts and counters, with ids replaced by positions in `made` and `to`."""
     place = {each.id: str(number) for number, each in enumerate(made)}
     place |= {each: str(number) for number, each in enumerate(to)}
     found = []

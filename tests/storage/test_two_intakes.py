@@ -1,4 +1,5 @@
-"""Two intakes, with PostgreSQL: callers, actors and tables get what one intake gives them."""
+"""Two intakes, with PostgreSQL: callers get the same answers, actors the same deliveries, and tables the
+same rows as with one intake."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +28,7 @@ IDS = [identity.event() for _ in range(64)]
 # Each environment has destinations of its own.
 TO = [[identity.other() for _ in range(2)] for _ in range(ENVIRONMENTS)]
 LARGE_ROWS = 4  # events and deliveries of a submission that goes to the second intake
-# Columns that depend on the order in which the submissions of a wave are written, which is free.
+# The submissions of a wave can be written in any order. These columns depend on the order.
 RACING = {"deliveries": "seq", "destination_backlog": "low_seq", "customer_accounts": "id"}
 _SEQS = """
     SELECT d.id::text, d.seq, b.low_seq FROM deliveries d
@@ -43,7 +44,7 @@ submissions = st.fixed_dictionaries(
         "keyed": st.sampled_from([0, 0, 1, 9]),  # events that have the submission's key
     }
 )
-# In a wave, each submission has another key. The next wave repeats these keys.
+# The submissions of a wave all have different keys. Each wave uses the same keys.
 waves = st.lists(st.lists(submissions, min_size=1, max_size=5), min_size=1, max_size=3)
 
 
@@ -82,7 +83,7 @@ class Caller:
 
 
 class Told:
-    """What callers, the actors and the listener of groups were told."""
+    """Records what the intakes told the callers, the actors, and the listener for accepted events."""
 
     def __init__(self) -> None:
         self.callers: list[Caller] = []
@@ -107,7 +108,7 @@ class Told:
 
 
 async def send(intakes: Intakes, told: Told, plan: list[list[dict[str, Any]]], first: int) -> None:
-    """Send each wave when all callers of the wave before it have their answers."""
+    """Send wave after wave. A wave begins when all callers of the previous wave have their answers."""
     ids = iter(IDS)
     for wave in plan:
         callers = [Caller(each, first, f"k-{at}", ids) for at, each in enumerate(wave)]

@@ -1,4 +1,5 @@
-"""Walks down the log find the same rows as one read of all rows, for any days, steps and streams."""
+"""Walks down the log find the same rows as one read of all rows. The rows are on random days, the steps
+have random sizes, and the rows come from one or several streams."""
 
 import random
 from bisect import bisect_left

@@ -18,7 +18,7 @@ PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 class Request:
-    """An object that a task's context keeps, as the web framework does with each request."""
+    """An object in the context of a task. The web framework keeps each request in such a context."""
 
 
 _REQUEST: ContextVar[Request] = ContextVar("request")

@@ -77,7 +77,7 @@ def intake_group(
 
 
 def claim(of: Event, key: str, deliveries: int = 0, **fields: Any) -> KeyClaim:
-    """Return an event's claim to a key, and set the key in the event."""
+    """Give the event this idempotency key, and return the event's claim to the key."""
     of.idempotency_key = key
     fields = {"digest": b"d" * 32, "expires_at_ms": now_ms() + DAY_MS, **fields}
     return KeyClaim(of.environment, key, of.id, deliveries, **fields)

@@ -1,6 +1,6 @@
-"""The formats that services accept, as JSON Schemas written from their published documents, each with
-its address.
+"""JSON Schemas of the formats that services accept.
 
+The schemas follow the services' published documents. The address of the document stands above the schema.
 Schemas count characters. If a service counts anything else, the limit is in `LIMITS`.
 """
 

@@ -1,5 +1,7 @@
-"""The catalog: files are read strictly, configurations are checked as a whole, and URLs keep to their
-hosts."""
+"""The catalog of templates: files are read strictly, and configurations are checked as a whole.
+
+If a template names the hosts of its service, it accepts no URL with another host.
+"""
 
 import json
 from pathlib import Path

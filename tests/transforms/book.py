@@ -1,4 +1,4 @@
-"""A table of hostile scripts: the effect of each, and its required end.
+"""A table of hostile scripts: the name of each script says what it tries, and `ends` how it must end.
 
 `ends` is a part of the message with which the script must fail, or the value that it must return. A script
 that returns a value is harmless here and achieves nothing.
@@ -24,7 +24,8 @@ MEMORY = (
 
 @dataclass(frozen=True)
 class Page:
-    """`burns`: the script uses up its time, so a long test runs it less often."""
+    """A hostile script. `burns`: the script can run until its time limit. A test with many runs therefore
+    uses such scripts less often."""
 
     name: str
     body: str

@@ -95,10 +95,10 @@ def _children() -> list[int]:
 
 
 def descriptors() -> int:
-    """Return the number of this process's descriptors.
+    """Return the number of this process's descriptors that can belong to a transform pool.
 
-    Garbage of earlier tests is collected first. Files and internet sockets do not count, because an
-    earlier test's look-ups can open them at any time.
+    First, objects that earlier tests left are collected, so that their descriptors are closed. Files and
+    internet sockets are not counted: a DNS look-up of an earlier test can still open them.
     """
     gc.collect()
     return sum(map(_may_be_the_pools, os.listdir("/proc/self/fd")))

@@ -1,5 +1,5 @@
-"""The table of hostile scripts, against real workers: each is bounded, and other scripts do
-not notice."""
+"""Hostile scripts in real workers: each hostile script stays within its limits, and other scripts run as
+usual."""
 
 import json
 import resource
@@ -24,7 +24,8 @@ from tests.transforms.house import (
 WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
 RUNS = 1_000
 CPU_S = 0.150  # for a page and two runs after it, including a start: three times a run's limit
-# The maximum size of a worker after all scripts: its contexts, and memory that the allocator keeps.
+# The largest allowed memory of a worker after all scripts. The worker keeps its JavaScript contexts, and
+# its allocator keeps freed memory.
 LARGEST_MB = 140
 
 
@@ -60,7 +61,8 @@ async def test_each_is_bounded_and_the_next_run_is_as_ever(group: int) -> None:
             with trio.fail_after(HANGS_S):
                 judge(page, await performed(pool, page.source, workspace="hostile"))
             assert await value_of(pool, HEALTHY) == WELL
-            # A second run, probably in the same worker, finds nothing that the first one left.
+            # The healthy script runs twice, probably in the same worker. Its second run must find no
+            # state of its first run.
             assert await value_of(pool, HEALTHY) == WELL
     assert children() == []
     spent_s = workers_cpu_s() - before_s
@@ -105,8 +107,8 @@ ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength;
 
 
 async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
-    """A buffer in cyclic garbage takes no memory if no script has written to it, but it takes addresses,
-    which are limited too."""
+    """Each script leaves a buffer in cyclic garbage. No script writes to the buffer, so it takes no
+    memory. But it takes address space, and the address space of a worker is limited too."""
     async with open_pool(1) as pool:
         for number in range(16):
             assert await value_of(pool, HOARD % number) == number

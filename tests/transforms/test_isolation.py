@@ -10,8 +10,8 @@ import pytest
 from engine.outbound.ports import Failure, Transformed
 from tests.transforms.house import NOW_MS, function, open_pool, performed, value_of
 
-# (what keeps state, the code before the function, the function's body). The function returns the state of
-# earlier runs that it finds.
+# Each case: (what could keep state, the code before the function, the function's body). If an earlier run
+# has left state, the function finds the state and returns it.
 STATE = [
     ("a variable", "let n = 0; var m = 0; const list = [];", "n++; m++; list.push(1); return [n, m, list];"),
     ("a closure", "const next = (() => { let n = 0; return () => ++n; })();", "return next();"),
@@ -61,7 +61,8 @@ async def test_each_run_is_as_the_first(what: str, before: str, body: str) -> No
             assert (again.body, again.logs) == (first.body, first.logs)
 
 
-# All objects that a script can reach by itself, from every form of the language.
+# This script visits every object that a script can reach. It starts from the global object and from one
+# value of each kind in the language.
 WALK = """
 const seen = new Set();
 const open = [];
@@ -161,8 +162,8 @@ async def test_chance_is_spread_evenly() -> None:
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:
-    # The run changes a variable and the position of a regular expression. Then the event "loop" makes it
-    # loop for ever.
+    # The script changes a variable and the position of a regular expression. If the event's data is
+    # "loop", the script then loops for ever.
     before = "let n = 0; const all = /a/g;"
     body = "n++; all.test('aaa'); if (event.data === 'loop') for (;;) {} return [n, all.lastIndex];"
     async with open_pool(1) as pool:

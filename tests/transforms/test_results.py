@@ -192,7 +192,7 @@ def test_what_is_returned_as_it_came_is_the_same_json(values: list[Any]) -> None
 
 
 def equal(ours: Any, theirs: Any) -> bool:
-    """Compare values as JSON does, which has only one kind of number."""
+    """Compare values as in JSON: 1 and 1.0 are equal, but 1 and true are not."""
     if isinstance(theirs, dict):
         return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in theirs)
     if isinstance(theirs, list):

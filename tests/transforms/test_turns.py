@@ -53,8 +53,8 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
         order.append(each.known.workspace)
         waiting.charge(each, 0.010 if each.known is slow else 0.0001, 0.0)
     counts = Counter(order)
-    # Each slow run costs as much as a hundred plain runs. The first slow runs come before the queue knows
-    # that they are slow.
+    # A slow run takes as long as a hundred plain runs. The bound is only 20, because the queue must first
+    # learn that these runs are slow.
     assert counts["plain"] > 20 * counts["slow"]
 
 
@@ -176,8 +176,8 @@ async def test_with_two_workers_a_quick_script_does_not_wait_for_any_that_burns(
 
         for number in range(8):
             pool.run(Script(f"hostile {number}", "id", LOOP), BODY, NOW_MS, "s", done)
-        # The first of these runs starts the worker for quick scripts. Fifty runs then end before the
-        # eight hostile ones, which use the other worker one after another.
+        # The first plain run starts the worker for quick scripts. The eight hostile runs use the other
+        # worker, one after another. All fifty plain runs end before the last hostile run.
         for _ in range(50):
             assert isinstance(await performed(pool, PLAIN), Transformed)
         assert hostile < 8

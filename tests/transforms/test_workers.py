@@ -1,4 +1,4 @@
-"""The worker processes: their limits, their ends, and that none is left behind."""
+"""The worker processes: their limits, and how they end. No process is left behind."""
 
 import os
 import signal

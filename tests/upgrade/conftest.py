@@ -1,4 +1,7 @@
-"""Folders that PostgreSQL can enter, which runs as another account if root starts it."""
+"""Fixtures of the upgrade tests: a folder, an empty database, and a receiver.
+
+If root runs the tests, PostgreSQL runs as another account. This account must be able to enter the folder.
+"""
 
 import shutil
 import tempfile

@@ -65,8 +65,8 @@ def next_release(folder: Path, migration: str) -> Path:
 
 
 class Balancer:
-    """Forwards each new connection to the first port that accepts it, and keeps open connections
-    where they are.
+    """Forwards each new connection to the first port that accepts it. Open connections
+    stay with their port.
     """
 
     def __init__(self, ports: Sequence[int]) -> None:

@@ -1,8 +1,9 @@
-"""A recording of a release's data: `python -m tests.upgrade.record TREE NAME`, with TREE its source.
+"""A program that records a release's data: `python -m tests.upgrade.record TREE NAME`. TREE is the folder
+of the release's source.
 
-Its server is used until every table has rows, then killed with deliveries waiting and under way. The
-database is dumped to `releases/NAME.sql.gz`. The API's answers are in `releases/NAME.json.gz`, with the
-keys.
+The program uses the release's server until every table has rows. It then kills the server while
+deliveries wait and are under way. The database is dumped to `releases/NAME.sql.gz`. The API's answers,
+the API key and the master key go to `releases/NAME.json.gz`.
 """
 
 import gzip

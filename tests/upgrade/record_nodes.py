@@ -1,6 +1,7 @@
-"""A recording of a release's nodes: their bytes on links, and their statements on nodes and leases.
+"""A program that records how a release's nodes work together: the bytes that a node sends over a link,
+and the SQL statements on the tables of nodes and leases.
 
-Run it in the release's source tree: `python .../record_nodes.py > .../releases/NAME.nodes.json`.
+Run the program in the release's source tree: `python .../record_nodes.py > .../releases/NAME.nodes.json`.
 """
 
 import json
