@@ -1,4 +1,5 @@
-"""A database without our tables: commands beside the server do not change it."""
+"""A database in which no server has created tables yet: commands of the command line that use the
+database directly do not change it."""
 
 from pathlib import Path
 

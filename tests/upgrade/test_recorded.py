@@ -17,7 +17,7 @@ from tests.process.receiver import Receiver
 from tests.upgrade.house import Outside
 from tests.upgrade.record import RELEASES
 
-# Fields that are not compared: they depend on the requests of the test or on the present settings.
+# Fields that are not compared, because their values depend on the test's requests or on today's settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
 # The recorded retries were planned for an hour after the recording.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
@@ -76,7 +76,8 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
             if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            # The dump has the audit log as bytes, so it still has the recorded address of the receiver.
+            # In the dump, the receiver's address was replaced. The dump has the audit log's entries as
+            # bytes, in which the address was not found. So these entries still have the recorded address.
             audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])

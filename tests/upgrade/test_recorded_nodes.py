@@ -1,5 +1,5 @@
-"""Nodes of earlier releases beside nodes of this release. The earlier ones are played from their recorded
-links and statements: see record_nodes.py."""
+"""Nodes of this release beside nodes of earlier releases. The tests replay the recorded bytes and
+statements of the earlier nodes (record_nodes.py)."""
 
 import json
 from pathlib import Path

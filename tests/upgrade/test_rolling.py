@@ -1,4 +1,5 @@
-"""One release replaces another under load. If it cannot migrate, the old one continues."""
+"""A new release replaces the old release under load. If the new release cannot migrate the database, the
+old release continues."""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The next release joins as a standby, migrates, and takes over when the earlier one is told to end."""
+"""A rolling upgrade: a node of the next release starts as a standby and migrates the database. It takes
+over when the node of the earlier release is told to end."""
 
 import json
 import signal
@@ -18,7 +19,8 @@ from tests.process.receiver import Receiver
 from tests.upgrade.house import ROOT, Balancer, Outside, next_release
 from tests.upgrade.test_rolling import GOOD, accepted
 
-# A retry would come too late for the test, so every delivery must succeed at once.
+# The delay before a retry. It is longer than the test, so every delivery must succeed at the first
+# attempt.
 NEVER_S = 3_600
 
 
@@ -97,7 +99,8 @@ def _refuse_to_go_back(old: Outside) -> None:
 
 
 def taken_over(house: House) -> list[str | None]:
-    """Return for each takeover the node that died before it, or None if a node handed its part over."""
+    """Return an entry for each takeover of a part: the node that had the part and died, or None if that
+    node handed the part over."""
     lines = map(json.loads, house.log_file.read_text().splitlines())
     return [line["former"] for line in lines if line["event"] == "part.taken_over"]
 

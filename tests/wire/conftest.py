@@ -1,5 +1,5 @@
-"""A street (receivers and a wire client) with production settings, except that the client can connect to
-loopback addresses."""
+"""A fixture: a wire client, for which tests open receivers. The settings are those of production, but the
+client can also connect to loopback addresses."""
 
 from collections.abc import AsyncIterator
 

@@ -1,6 +1,7 @@
-"""A name server for tests on a UDP socket, and a resolver that uses it in place of the system's.
+"""A name server for tests, on a UDP socket, and a look-up that asks it instead of the system's name
+servers.
 
-It can give other answers each time, with a lifetime of zero.
+The name server can answer each query of a name with other addresses. Its answers have a lifetime of zero.
 """
 
 import socket
@@ -21,8 +22,8 @@ _ANSWERED, _NO_SUCH_NAME = 0x8400, 0x8403
 
 
 class Nameserver:
-    """Answers for every name in `zone`. Each query takes the next list of addresses, and the last list
-    repeats."""
+    """A name server for the names in `zone`. The first query of a name gets the first list of addresses,
+    the next query the next list. All queries after the last list get the last list again."""
 
     def __init__(self) -> None:
         self.zone: dict[str, list[Sequence[str]]] = {}
@@ -72,7 +73,8 @@ class Nameserver:
 
 
 def look_up(host: str, port: int) -> Addresses:
-    """Look up a name as the system does: numeric hosts never reach the name server."""
+    """Look up a host. As in the system's look-up, only names are sent to the name server, not
+    addresses."""
     try:
         numeric = socket.getaddrinfo(
             host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST

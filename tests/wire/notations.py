@@ -1,4 +1,4 @@
-"""A table of notations for addresses in the host of a URL, with which programs have been deceived."""
+"""Notations for an address in the host of a URL. Attackers have deceived programs with such notations."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_network
@@ -9,7 +9,8 @@ FULL_WIDTH = str.maketrans("0123456789abcdef", "０１２３４５６７８９�
 CIRCLED = str.maketrans("0123456789", "⓪①②③④⑤⑥⑦⑧⑨")
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 BOLD = str.maketrans("0123456789", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗")  # noqa: RUF001 - meant
-# With NAT64's well-known prefix, the guard judges the embedded address. It denies the other prefixes.
+# IPv6 prefixes that can be followed by an IPv4 address. After the prefix "NAT64", the guard judges the
+# IPv4 address. It denies the other prefixes with any address.
 PREFIXES = {
     "mapped": "::ffff:{}",
     "translated": "::ffff:0:{}",
@@ -21,7 +22,7 @@ PREFIXES = {
 
 
 def of_v4(address: IPv4Address) -> dict[str, str]:
-    """Return the hosts that are an IPv4 address or contain it, by the notation's name."""
+    """Return hosts that mean this IPv4 address or contain it. The keys are the names of the notations."""
     number, octets = int(address), list(address.packed)
     text = str(address)
     a, b, c, d = octets
@@ -79,7 +80,8 @@ def of_v6(address: IPv6Address) -> dict[str, str]:
 
 
 def book() -> Iterator[tuple[str, str]]:
-    """Yield a name and a host for each denied range's first and last address in each notation."""
+    """Yield the first and the last address of each denied range in each notation. Each result is a name
+    for the test's messages, and the host."""
     for text in DENIED_V4.split():
         network = ip_network(text)
         for end in (network.network_address, network.broadcast_address):

@@ -264,8 +264,8 @@ class Opened(NamedTuple):
 def open_descriptors() -> set[Opened]:
     """Return this process's selectors and TCP sockets.
 
-    Other descriptors do not count: a thread with an abandoned look-up can open /etc/hosts and sockets
-    for name servers at any time.
+    Other descriptors are left out. If nobody waits for a look-up any more, its thread still runs. The
+    thread can open /etc/hosts and sockets to name servers at any time.
     """
     held = set()
     for number in map(int, os.listdir("/proc/self/fd")):
@@ -291,7 +291,7 @@ async def open_street(
     share: float = 0.45,
     **more: object,
 ) -> AsyncIterator[Street]:
-    """Run a client with its reactor and timers. At the end, nothing may stay open."""
+    """Run a client with its reactor and timers. At the end, check that no socket is left open."""
     before = open_descriptors()
     errors: list[Exception] = []
     reactor, timers = Reactor(errors.append), Timers(errors.append)
@@ -312,7 +312,8 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    # A receiver that other tests share accepts connections in its own thread at any time.
+    # Tests outside this package share a receiver with its own thread, which can accept connections at any
+    # time. Sockets on the port of such a receiver are ignored.
     others = {each.port for each in before if each.listens}
     left = [each for each in open_descriptors() - before if each.port not in others]
     assert not left, f"still open: {left}"

@@ -1,4 +1,5 @@
-"""Good answers: any framing, any pieces, answers that come early, and answers that end at any byte."""
+"""Good answers of receivers: with any framing, in any pieces, and before the request is complete. Answers
+can be cut off at any byte."""
 
 import gzip
 

@@ -1,4 +1,5 @@
-"""Connections and exchange queues: connections are kept, limited, replaced and closed as designed."""
+"""Connections to receivers: when the client keeps, replaces and closes them, and how it limits their
+number."""
 
 import gc
 

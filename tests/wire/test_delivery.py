@@ -1,4 +1,5 @@
-"""The wire client as the engine uses it: the receivers' requests and the returned outcomes."""
+"""The wire client as the engine uses it: the requests that receivers get, and the outcomes that the
+client returns."""
 
 import re
 import socket
@@ -53,8 +54,8 @@ async def test_a_receiver_verifies_what_it_gets(street: Street) -> None:
 async def test_the_timestamp_follows_the_wall_clock(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The engine's monotonic clock stops while a computer sleeps, but receivers compare timestamps with
-    # their own wall clocks.
+    # Receivers compare the timestamp with their wall clocks. The timestamp must not come from the
+    # engine's monotonic clock, because this clock stops while the computer sleeps.
     monkeypatch.setattr("engine.wire.client.time", lambda: 1_900_000_000.5)
     receiver = await street.open(answer_ok)
     assert (await street.attempt(a_destination(receiver.url))).success

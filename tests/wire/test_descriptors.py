@@ -1,4 +1,5 @@
-"""Descriptors are shared: if none is free, idle connections are evicted, or new ones wait in turn."""
+"""Connections need descriptors, which are limited. If no descriptor is free, an idle connection is
+evicted. If there is no idle connection, new connections wait in turn."""
 
 import os
 import resource

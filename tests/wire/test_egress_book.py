@@ -1,5 +1,5 @@
-"""Promise 9 with the real client: no URL, redirect or name server makes a socket connect to a denied
-address."""
+"""The egress guard in the real client: no URL, redirect or answer of a name server makes a socket connect
+to a denied address."""
 
 import socket
 import ssl
@@ -71,7 +71,7 @@ async def outcomes(street: Street, urls: list[str]) -> list[Outcome]:
 
 
 def accepted(host: str) -> str | None:
-    """Return the URL with this host, or None if destinations cannot have it."""
+    """Return a URL with this host, or None if a destination with this URL is refused."""
     url = f"http://{host}/"
     try:
         parse_target(url)
@@ -179,7 +179,8 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
 async def test_a_name_that_changes_between_check_and_use_changes_nothing(
     connects: list[str], nameserver: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers have no lifetime and differ each time, but each attempt asks only once."""
+    """The name server gives a different address to each query. Each attempt looks the name up only once,
+    and connects to the address that the guard has checked."""
     monkeypatch.setattr("engine.wire.resolver.FOUND_S", 0.0)
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         receiver = await street.open(answer_ok, host="rebind.test", address=HERE)

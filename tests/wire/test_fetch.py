@@ -1,4 +1,5 @@
-"""Fetching a file's source: completely or with a descriptive error, and only from allowed addresses."""
+"""Fetching a file from its source: the file is complete, or the fetch fails with a descriptive error. The
+fetcher connects only to allowed addresses."""
 
 import os
 import socket

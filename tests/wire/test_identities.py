@@ -1,5 +1,5 @@
-"""Client certificates: receivers see the destination's certificate, and connections are kept apart by
-it."""
+"""Client certificates: receivers see the destination's certificate. Destinations with different
+certificates do not share connections."""
 
 import ssl
 import threading

@@ -1,4 +1,5 @@
-"""Idle connections end a few at a time, at a constant cost each."""
+"""Idle connections: the client closes only a few at a time. The cost of closing one does not depend on
+their number."""
 
 from itertools import count, pairwise
 from typing import cast
@@ -79,7 +80,8 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
 
 
 async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
-    """Connections end in any order, and removing one must not search the others."""
+    """Thousands of idle connections end in any order. The removal of a connection must not search among
+    the others, because that would take too long."""
     idle, origin = (
         IdleConnections(Timers(lambda _: None), Clock()),
         ReceiverOrigin("w", False, "host", 80, None),

@@ -1,4 +1,5 @@
-"""Attempts that wait for a new connection can use one that another attempt releases, in turn."""
+"""Attempts that wait until they can open a connection. If another attempt releases a connection, the
+first waiting attempt uses it."""
 
 import resource
 import threading
@@ -29,7 +30,8 @@ from tests.wire.street import (
 
 
 class Waiter:
-    """A waiter that takes an offered idle connection, or leaves without it."""
+    """A waiter in the queue of an origin. When an idle connection is offered, it leaves the queue. If
+    `takes` is true, it takes the connection."""
 
     def __init__(
         self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
@@ -72,7 +74,8 @@ def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
 async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
     street: Street,
 ) -> None:
-    """After a receiver's restart, its other idle connections are dead too."""
+    """When a receiver restarts, all idle connections to it die. If an attempt finds one of them dead, it
+    opens a new connection instead of trying another idle connection."""
     gate = Gate()
 
     async def serve(visit: Visit) -> None:
@@ -97,7 +100,8 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
 
 
 async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """A receiver that never ends its handshake holds the workspace's only place for new connections."""
+    """A workspace can open one connection at a time here. A silent receiver never ends its handshake, so
+    other attempts of the workspace cannot open connections. They use a connection that is released."""
     gate = Gate()
     async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)
@@ -149,7 +153,8 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
 
 
 async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
-    """A released connection can be dead too, and an attempt's dead connection is replaced only once."""
+    """An attempt replaces a dead connection only once. It therefore takes no released connection, which
+    could be dead too, and waits for a new connection."""
     gate, dies = Gate(), trio.Event()
 
     async def serve(visit: Visit) -> None:

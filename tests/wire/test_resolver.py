@@ -1,4 +1,5 @@
-"""Look-ups: joined, shared fairly, remembered briefly, and never blocking."""
+"""Look-ups of names: attempts for the same name share a look-up, workspaces share the threads fairly, and
+answers are remembered briefly. A look-up never blocks the event loop."""
 
 import socket
 import threading

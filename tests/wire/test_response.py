@@ -1,4 +1,5 @@
-"""The framing of answers without a socket: the same bytes give the same result in any pieces."""
+"""The parser of answers, without a socket: however the bytes are cut into pieces, the result is the
+same."""
 
 from itertools import pairwise
 

@@ -29,7 +29,8 @@ def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
 
 
 class Frozen(datetime):
-    """A clock that stands still, because the receivers' library refuses old timestamps."""
+    """A clock that stands still at NOW. The receivers' library gets this clock, because it refuses old
+    timestamps, and all signatures here are from NOW."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Frozen":

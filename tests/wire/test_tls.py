@@ -1,5 +1,5 @@
-"""TLS to receivers: certificates and names are verified. TLS 1.2 and 1.3 work, and a connection can end
-with or without TLS's closing message."""
+"""TLS to receivers: the client verifies certificates and names. TLS 1.2 and 1.3 work. A receiver can end
+a connection with or without TLS's closing message."""
 
 import datetime
 import ssl
@@ -277,9 +277,10 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
 async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
     authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver's alert is the reported reason, although the connection ended before its turn.
+    """The receiver sends a TLS alert and closes the connection. The alert must be in the outcome.
 
-    Connections wait for turns, because a step of a handshake takes as long as fifty requests.
+    The client reads the alert only later, at the connection's turn: a step of a handshake takes as long
+    as fifty requests, so connections take turns for these steps.
     """
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -312,9 +313,11 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
 async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
     street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver sends its whole flight and closes before the request.
+    """The receiver sends its part of the handshake and closes the connection before it gets the request.
 
-    The request is larger than the socket's buffer, and the reactor no longer watches the socket.
+    The client completes the handshake at the connection's turn, and only then begins to send. The attempt
+    must fail and not hang: the request is larger than the socket's buffer, and the reactor does not watch
+    the closed socket any more.
     """
     context = server(authority.issue_cert(HOST))
 
@@ -413,7 +416,8 @@ def test_authorities_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path) -> None:
-    """Old clients accept the common name of such a certificate as the host's name."""
+    """The certificate has the host's name only as its common name. Old clients accept this, but this
+    client must not."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     write_nameless(certificate, key)
     context = client_context(certificate)

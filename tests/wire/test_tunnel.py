@@ -1,4 +1,5 @@
-"""The egress proxy: every connection goes through it, to addresses that the guard allows."""
+"""The egress proxy: every connection goes through the proxy, and only to addresses that the guard
+allows."""
 
 import ssl
 from collections.abc import AsyncIterator

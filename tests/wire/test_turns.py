@@ -1,4 +1,5 @@
-"""Resources that all workspaces share: they are served in turn, and no workspace can take all."""
+"""Resources that all workspaces share: workspaces that wait are served in turn, and no workspace can take
+all of a resource."""
 
 import pytest
 import trio
@@ -110,7 +111,8 @@ def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
     for each in crowd:
         descriptors.wait(each, "waiting")
     descriptors._idle = Nobody([descriptors], idle)
-    # Each waiter that gets a descriptor evicts an idle connection, and so frees one for the next waiter.
+    # The first waiter gets the free descriptor. Each waiter that gets a descriptor evicts an idle
+    # connection. The next waiter gets the descriptor of the evicted connection.
     descriptors.give("waiting")
     served = sum(each.got for each in crowd)
     assert served + descriptors.waiting == 600
