@@ -1,5 +1,6 @@
-"""The bench: scenarios that measure the running service against the floor of the same machine.
+"""The bench: scenarios that measure the running service, and compare it with the floor of the machine.
 
-Every run posts to a real server and checks the arrived deliveries. CPU per delivered and recorded event
-is a ratio to the floor measured in the same minutes.
+Every run posts events to a real server and checks the deliveries that arrive. The floor is the CPU time
+of a bare request and its answer, measured in the same minutes. The service's CPU time for a delivered and
+recorded event is given as a multiple of the floor.
 """

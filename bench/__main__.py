@@ -17,8 +17,8 @@ COMMANDS = {
     "limits": ("measure the limits of generator and receiver on this machine", "bench.limits"),
     "tune": ("find the concurrency that a destination needs", "bench.tune"),
 }
-# The packages of this repository. If an import misses any other package, the message says that the
-# development tools are not installed.
+# The packages of this repository. If an import fails because some other package is missing, the command
+# says that the development tools are not installed.
 OURS = ("bench", "engine", "api", "storage")
 
 

@@ -1,4 +1,4 @@
-"""The backlog of a disabled destination: its memory, and its drain."""
+"""The backlog of a disabled destination: the memory that it takes, and the speed at which it drains."""
 
 import time
 
@@ -8,8 +8,8 @@ from bench.service import Figures, Receiver, Service
 
 
 def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int) -> Figures:
-    """Fill a disabled destination's backlog, then enable it. All deliveries must arrive once and in
-    order."""
+    """Fill a disabled destination's backlog, then enable the destination. Every delivery must arrive
+    once, and in order."""
     destination = service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=16, ordering="KEY"
     )

@@ -1,4 +1,4 @@
-"""The bars of a run: each compares the median of a figure over the run's measurements with a limit."""
+"""The bars of a run. A bar is a limit for the median of a figure over the run's measurements."""
 
 import statistics
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit of a figure, `demanded`; `stretch` is a stricter goal."""
+    """A bar of a figure. `demanded`: the limit. `stretch`: a stricter goal."""
 
     figure: str
     at_most: bool
@@ -34,13 +34,14 @@ class Bar:
 
 
 def bars_of(run: Run) -> list[Bar]:
-    """Return the bars of a run with their medians. Raises ValueError unless a bar has exactly one of
-    `atMost` and `atLeast`."""
+    """Return the bars of a run, each with the median of its figure. Raises ValueError if a bar has both
+    `atMost` and `atLeast`, or neither."""
     return [_judged(run, figure, bar) for figure, bar in run.bars.items()]
 
 
 def median(run: Run, figure: str) -> float | None:
-    """Return the median over the measurements with verdict ok, or None."""
+    """Return the figure's median over the measurements whose verdict is "ok". Return None if none of
+    these measurements has the figure."""
     values = [
         each.figures[figure]
         for each in run.measurements

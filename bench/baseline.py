@@ -11,7 +11,7 @@ FILE = Path(__file__).parent / "baseline.toml"
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another system. `figures` are by scenario, under the names that our own figures have."""
+    """Another system. `figures`: its figures for each scenario, under the same names as our figures."""
 
     name: str
     version: str
@@ -22,8 +22,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems. `send_micros`: the CPU microseconds of a bare request on the computer where they
-    were measured."""
+    """Other systems. `send_micros`: the CPU microseconds of a bare request, on the computer where the
+    systems were measured."""
 
     measured: str
     machine: str
@@ -32,8 +32,8 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     systems: list[System]
 
     def beside(self, scenario: str) -> dict[str, dict[str, float]]:
-        """Return each system's figures for one scenario. `timesFloor`: its CPU divided by
-        `send_micros`."""
+        """Return each system's figures for one scenario. The figure `timesFloor` is the system's CPU time
+        for an event, divided by `send_micros`."""
         found = {}
         for system in self.systems:
             figures = dict(system.figures.get(scenario, {}))

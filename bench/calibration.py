@@ -1,8 +1,9 @@
-"""The floors of this machine: the CPU of the least work that any such service must do.
+"""The floors of this machine: the CPU time of the least work that any event delivery service must do.
 
-The floors are a request and its answer (without signature or storage), one row of a group insert in one
-commit, and a system call. Figures are multiples of the floors measured before and after, because one
-machine changes from minute to minute.
+There are three floors: the CPU time of a request and its answer (without signature or storage), of one
+row when 256 rows are inserted in one commit, and of a system call. The speed of a machine changes from
+minute to minute. Therefore the floors are measured before and after each measurement of the service,
+and the service's figures are multiples of the floors.
 
 `python -m bench.calibration` reads its plan as JSON from stdin, and prints CPU microseconds as JSON. With
 `URL [REQUESTS]` it measures only the first floor.
@@ -35,13 +36,14 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The sizes of the other two measurements, in proportion to the requests of the first. 60,000 requests
-# mean 100 groups, which take 0.1 s, and 600,000 system calls, which also take 0.1 s.
+# The number of requests determines the number of inserted groups and of system calls. With 60,000
+# requests, there are 100 groups, which take 0.1 s, and 600,000 system calls, which also take 0.1 s.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: they extend the table's files and fill caches
-# The largest allowed ratio of the highest to the lowest floor of one measurement. On a shared machine
-# they differ by 10 % within an hour.
+# Each floor is measured several times during a measurement of the service. If a floor's highest value is
+# more than this many times its lowest value, the measurement was disturbed. On a shared machine, a floor
+# changes by 10 % within an hour.
 DRIFT = 1.15
 
 _SCHEMA = """
@@ -102,7 +104,8 @@ def measure(url: str, requests: int) -> dict[str, float]:
 
 
 def insert_micros(database_url: str, groups: int) -> float:
-    """Return the CPU microseconds for a row, of this process and the database's backend together."""
+    """Return the CPU microseconds of one inserted row: the sum for this process and for PostgreSQL's
+    backend process."""
     return asyncio.run(_insert(database_url, groups))
 
 
@@ -143,9 +146,9 @@ def syscall_micros(calls: int) -> float:
 
 
 def floors(service: "Service") -> Floor:
-    """Measure the floors while a service is idle, in about two seconds.
+    """Measure the floors while a service is idle.
 
-    The requests go to a separate receiver: the run's counts stay unchanged.
+    The requests go to a separate receiver, so the counts of the run's own receiver stay unchanged.
     """
     import bench.service  # not at the top: the measuring process must not import it
     from storage.embedded.server import running_url
@@ -176,8 +179,8 @@ def around(measured: Sequence[Floor]) -> Floor:
 
 
 def drift(measured: Sequence[Floor]) -> float:
-    """Return the largest drift among the floors (see `Floor`). The drift of one is its highest measured
-    value divided by its lowest."""
+    """Return the drift of the floor that changed most. The drift of a floor is its highest measured value
+    divided by its lowest. `Floor` lists the floors."""
     return max(
         (
             max(values) / min(values)

@@ -23,10 +23,11 @@ def whole(
     repeats: bool = False,
     disorder: int = 0,
 ) -> None:
-    """Raise `Broken` unless each accepted event arrived once at each of `fanout` paths, and no other did.
+    """Raise `Broken` if an accepted event did not arrive exactly once at each of `fanout` paths, or if an
+    event arrived that was not posted.
 
-    `repeats`: events can arrive twice because a kill or a timeout ended attempts. `disorder`: the
-    arrivals out of order, which must be 0.
+    `repeats`: events may arrive twice, because a kill or a timeout ended attempts. `disorder`: the number
+    of events that arrived out of order; it must be 0.
     """
     accepted, arrived = sent["accepted"] * fanout, stats["unique"]
     unknown = sent.get("doubtful", 0) * fanout  # posted without an answer: perhaps accepted

@@ -1,10 +1,9 @@
 """A simulated cluster: 1 to 16 nodes on one PostgreSQL, `python -m bench cluster`.
 
-It shows how deliveries a second grow with the nodes, and which resource saturates first. The CPU costs
-come from measurements (`bench/cluster.json`, or a file of results with profiles); the queues are
-simulated. Each node has one core, and PostgreSQL has several. PostgreSQL writes its log once at a time,
-and each write serves all commits that wait for it. The model has no contention for locks in PostgreSQL
-and no limits of the network.
+It shows how the deliveries per second increase with the number of nodes, and which resource saturates
+first. The CPU costs were measured (`bench/cluster.json`, or a file of results with profiles). Each node
+has one core, and PostgreSQL has several. One write to PostgreSQL's log completes all commits that wait
+for it. The model ignores contention for locks in PostgreSQL, and limits of the network.
 """
 
 import argparse
@@ -29,17 +28,17 @@ LINEAR = 0.9  # the least share of one node's deliveries a second times the node
 # Enough connections to keep a node's core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# The events that one commit writes. The number for 64 connections was measured (docs/decisions/0071). The
-# number for 16 connections is a quarter of it.
+# The average number of events that one commit writes. For `single`, with 64 connections, it was measured
+# (docs/decisions/0071). `sixteen` has a quarter of the connections, so it gets a quarter of the events.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
 # The stages before the answer.
 ACCEPTING = frozenset({"parse", "route", "commit"})
 OUTCOMES, OUTCOMES_S = 256, 0.025  # a full group of outcomes, and the wait of a smaller one
-# The most time between an answer and the client's next request; it is random. Without it, all clients and
-# nodes would act at the same instants.
+# Each client waits between an answer and its next request. The wait is random, up to this time. Without
+# the wait, all clients and nodes would act at the same instants.
 WAY_S = 0.005
-# Simulated seconds. After the first 2 s the sizes of the groups are steady; during these 2 s, 16 nodes
-# settle a tenth fewer events.
+# Simulated seconds. The first 2 s are not counted, because the groups have not yet reached their final
+# size: 16 nodes settle a tenth fewer events per second than later.
 WARM_S, SECONDS = 2.0, 4.0
 SHARED = "PostgreSQL's cores", "the disk of its log"
 FULL = 0.9  # a resource that is busy for this share of the time counts as saturated
@@ -57,8 +56,9 @@ class Stages(Struct, frozen=True, rename="camel"):
 
 
 class Costs(Struct, frozen=True):
-    """The CPU seconds of a load. A node pays `accept_s` for an event before its answer, `deliver_s` after
-    it, and `node_group_s` for a group. Both nodes of a relayed request pay `relay_s` together."""
+    """The CPU seconds of a load. A node spends `accept_s` on an event before the client gets the answer,
+    and `deliver_s` after the answer. A node spends `node_group_s` on each group of events. The two nodes
+    of a relayed request each spend half of `relay_s`."""
 
     accept_s: float
     deliver_s: float
@@ -87,7 +87,7 @@ class Shape(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The deliveries a second, and the busy share of each resource."""
+    """The deliveries a second, and for each resource the share of the time in which it was busy."""
 
     per_second: float
     shares: dict[str, float]
@@ -99,7 +99,8 @@ def kept(path: Path = FILE) -> list[Stages]:
 
 
 def measured(paths: Sequence[Path]) -> list[Stages]:
-    """Return the stages of files of results. Raises ValueError if a run has no profile."""
+    """Return the costs by stage of every run in these files of results. Raises ValueError if a run has no
+    profile."""
     found = []
     for run in (run for path in paths for run in read(path).runs):
         if not run.measurements or not run.measurements[0].split:
@@ -114,7 +115,7 @@ def measured(paths: Sequence[Path]) -> list[Stages]:
 
 
 def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTIONS) -> list[Shape]:
-    """Return the simulated loads. Raises ValueError if the stages of a scenario are missing."""
+    """Return the loads to simulate. Raises ValueError if `stages` lacks a scenario."""
     by_name = {each.scenario: each for each in stages}
     if missing := {"single", "sixteen", "batch"} - by_name.keys():
         raise ValueError(f"the stages of {', '.join(sorted(missing))} are missing")
@@ -128,8 +129,9 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
-    """Split the measured CPU into the cost of a group and the cost of an event: in small groups, an event
-    has a larger share of its group's cost. If both arguments are equal, all CPU counts as the events'."""
+    """Split the measured CPU time per event into the cost of a group and the cost of an event. An event
+    in a small group costs more, because fewer events share the cost of the group. The difference
+    determines the cost of a group. If both arguments are equal, a group costs nothing."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
     groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node
@@ -174,8 +176,8 @@ class _Node:
 
 
 class Cluster:
-    """A cluster under one load. The commit of a group of events takes half of a group's CPU time, and the
-    settlement of a group of outcomes takes the other half."""
+    """A cluster under one load. The CPU cost of a group (`node_group_s`, `database_group_s`) is divided:
+    half is spent when a group of events is committed, half when a group of outcomes is settled."""
 
     def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
         self._shape, self._costs = shape, shape.costs
@@ -331,7 +333,8 @@ class Cluster:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the results. Exit code 1 if the runs without relays do not grow linearly with the nodes."""
+    """Print the results. The exit code is 1 if, for the loads without relays, the deliveries per second
+    do not increase linearly with the number of nodes."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
     parser.add_argument("--from", dest="files", type=Path, nargs="+", help="results with profiles")
     parser.add_argument("--keep", action="store_true", help=f"keep their stages in {FILE.name}")

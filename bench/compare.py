@@ -1,7 +1,8 @@
 """The comparison of two files of results: `python -m bench compare FIRST.json SECOND.json`.
 
-A figure is better or worse if the difference is statistically significant (corrected for the number of
-figures) and above the threshold. Broken and void measurements are left out.
+A figure counts as better or worse if the difference is statistically significant and larger than the
+threshold. The significance is corrected for the number of figures. Broken and void measurements are left
+out.
 """
 
 import argparse
@@ -28,7 +29,7 @@ Key = tuple[str, str]  # a scenario and its sizes
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one scenario. `interval`: of the ratio second / first."""
+    """One figure of one scenario in both files. `interval`: the confidence interval of second / first."""
 
     scenario: str
     figure: str
@@ -42,7 +43,8 @@ class Compared:
 
 @dataclass(slots=True)
 class Comparison:
-    """The comparison of two documents. `broken`: scenarios with a broken promise in the second."""
+    """The comparison of two documents. `broken`: the scenarios in which the second document has a broken
+    promise."""
 
     rows: list[Compared] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -56,7 +58,8 @@ class Comparison:
 def compare(
     first: Document, second: Document, threshold: float = THRESHOLD, only: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the scenarios with the same sizes. `only`: the figures to compare; empty: all."""
+    """Compare each scenario that both documents have with the same sizes. `only`: the figures to compare;
+    if it is empty, all figures are compared."""
     found = Comparison()
     ones, others = _by_key(first), _by_key(second)
     floors = list(_of_floors(first, second))
@@ -265,7 +268,8 @@ def _sources(document: Document) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare two files. Exit code 1: the second is worse; 2: they have no figure in common."""
+    """Compare two files. The exit code is 1 if the second file is worse, and 2 if the files have no
+    figure in common."""
     parser = argparse.ArgumentParser(prog="python -m bench compare", description=__doc__)
     parser.add_argument("first", type=Path, help="a file from `run --json`")
     parser.add_argument("second", type=Path, help="the file to compare with the first")

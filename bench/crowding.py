@@ -23,8 +23,8 @@ from storage.encryption.key_file import KEY_FILE, KeyFile
 from storage.encryption.secretbox import SecretBox
 
 MAX_RULES = 1_000  # in an environment
-# Each object of the JSON array makes a copy of the row, with that object's values. All other columns are
-# copied, also those that a later migration adds.
+# Copies one row, once for each object of a JSON array. The object's values replace the row's values in
+# the copy. All other columns are copied, also columns that a later migration adds.
 _COPY = """
 INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
 FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
@@ -49,8 +49,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """The created destinations: the first `per_environment` belong to the first key, the next to the
-    second, and so on. Their customers are `c0`, `c1` ..."""
+    """The created destinations. The first `per_environment` destinations belong to the first key, the
+    next `per_environment` to the second key, and so on. The destinations' customers are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -188,10 +188,12 @@ async def _crowd(
 async def _places(
     connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
 ) -> list[Place]:
-    """With `alone`, each workspace has one environment, otherwise three.
+    """Create environments and their workspaces. With `alone`, each workspace has one environment,
+    otherwise three.
 
-    The end of a workspace's ID determines its worker. With `alone` the IDs end with 0, 1, 2 and so on;
-    otherwise they end like that of the template's workspace: one worker has all of them.
+    The end of a workspace's ID determines the worker that owns the workspace. With `alone`, the IDs end
+    with 0, 1, 2 and so on, so the workspaces are spread over the workers. Otherwise, all IDs end like the
+    ID of the template's workspace, so one worker owns all workspaces.
     """
     names = list(Environment)[:1] if alone else list(Environment)
     first, step = (0, 1) if alone else (int(str(like["workspace"])[-2:], 16), 0)

@@ -1,7 +1,7 @@
 """The format of scenario files: destinations, load, comparisons and bars.
 
-`"$name"` stands for the size of that name, which `--set` and the tests' tiny sizes can change. Errors
-name the place.
+In a file, `"$name"` stands for the value of `name` in the file's table `sizes`. `--set` can replace this
+value, and so can the table `tiny`, which the tests use.
 """
 
 import tomllib
@@ -43,11 +43,12 @@ class Delivery(Form, frozen=True, rename="camel"):
 
 
 class Group(Form, frozen=True):
-    """A group of equal destinations, each with its own events; with `fanout`, all get all events.
+    """A group of equal destinations. Each destination gets its own events. With `fanout`, each
+    destination gets all events of the group.
 
-    `takes`: another group, whose events this group gets, too. `dead`: the run does not wait for
-    deliveries to the group. `customers`: SQL creates the destinations, each for its own customer, a
-    thousand in each environment.
+    `takes`: the name of another group; this group also gets the other group's events. `dead`: the run
+    does not wait for deliveries to this group. `customers`: each destination belongs to its own customer,
+    and SQL creates the destinations, a thousand in each environment.
     """
 
     name: Name
@@ -61,8 +62,9 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """The events posted to the group `to` (default: the first group), by `events`, or `rate` and
-    `seconds`. `bench.load.Plan` describes the fields. `warm`: events before each measurement."""
+    """The events posted to the group `to` (default: the first group). Their number is `events`, or, if
+    `events` is 0, `rate` times `seconds`. `warm`: the number of events posted before each measurement.
+    `bench.load.Plan` describes the other fields."""
 
     to: str
     events: Count = 0
@@ -89,8 +91,8 @@ class Receivers(Form, frozen=True):
 
 
 class Variant(Form, frozen=True):
-    """One variant of the work. `fill`: deliveries in the server's tables at the start. `value`: the
-    variant's place on the horizontal axis of the plot."""
+    """One variant of the work. `fill`: the number of deliveries in the server's tables at the start.
+    `value`: the variant's position on the horizontal axis of the plot."""
 
     load: Load
     name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
@@ -108,11 +110,12 @@ class Bar(Form, frozen=True):
 
 
 class Declaration(Form, frozen=True):
-    """A scenario. Its variants are measured in turns, `rounds` times. The `compared` figures of each
-    variant are divided by those of the first. `step`: the label of `value`.
+    """A scenario. Each of the `rounds` rounds measures every variant once. `compared`: the names of the
+    figures that are divided by the same figure of the first variant. `step`: the label of the plot's
+    horizontal axis.
 
-    `duplicates`: an event can arrive twice, because an attempt that timed out can have reached its
-    receiver.
+    `duplicates`: True if an event may arrive twice. This happens if an attempt times out although it
+    reached the receiver.
     """
 
     about: str
@@ -148,7 +151,7 @@ class Declaration(Form, frozen=True):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the content of a file. Raises ValueError if it is not TOML, or its sizes are invalid."""
+    """Return the content of a file. Raises ValueError if the file is not TOML, or has invalid sizes."""
     try:
         raw = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -163,7 +166,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
-    """Return the scenario of a file with these sizes. Raises ValueError."""
+    """Return the scenario of a file, with `sizes` filled in. Raises ValueError if the file is invalid."""
     try:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)
@@ -186,7 +189,8 @@ def _filled_in(value: Any, sizes: Sizes) -> Any:
 
 
 def _merged(raw: dict[str, Any]) -> dict[str, Any]:
-    """Without variants, one is added."""
+    """Return the content of a file in the form of `Declaration`. A file without variants gets one
+    variant."""
     raw = dict(raw)
     groups = raw.get("groups") or [{}]
     load = {"to": groups[0].get("name", "")} | raw.pop("load", {})

@@ -1,9 +1,9 @@
 """`python -m bench drive`: put load on your own server, and check conditions. It only uses the API.
 
-It creates a destination and a rule, posts events, and counts arrivals at its receiver. At the end, also
-after an interruption, it deletes destination and rule. Exit code 1: a condition of --fail-if is met, an
-event was lost or had no answer, or the run is void. Exit code 2: the run could not begin. Exit code
-130: it was interrupted (Ctrl-C, SIGTERM).
+The command creates a destination and a rule, posts events, and counts the events that arrive at its
+receiver. At the end, also after an interruption, it deletes the destination and the rule. Exit code 1: a
+condition of --fail-if is met, an event was lost or had no answer, or the run is void. Exit code 2: the
+run could not begin. Exit code 130: the run was interrupted (Ctrl-C, SIGTERM).
 """
 
 import argparse
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """SIGTERM, with which CI ends a job, must also delete the destination and the rule."""
+    """Treat SIGTERM like Ctrl-C. CI ends a job with SIGTERM, and the run must then still delete its
+    destination and its rule."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -201,7 +202,8 @@ def _fields(plan: Plan) -> dict[str, Any]:
 
 
 def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]) -> Measurement:
-    """Return `broken` if an event was lost or invented, `void` if the bench was the bottleneck."""
+    """Return the measurement. Its verdict is `broken` if an event was lost or invented, `failed` if an
+    event had no answer, and `void` if the bench was the bottleneck."""
     offered = sent["accepted"] + sent["doubtful"] + _refused(sent) + sent.get("unsent", 0)
     arriving = stats["last"] - sent["began"]
     accept, delivery = decoded(sent["ack"]), decoded(stats["latency"])

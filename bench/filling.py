@@ -1,7 +1,7 @@
 """The filling of a server's database by SQL, as after long use.
 
-Most deliveries are delivered, some dead, discarded or retrying. Counters of
-every minute for some destinations, an audit log, schemas and finished replay jobs are added.
+Most deliveries are delivered; some are dead, discarded or retrying. The filling also adds an audit log,
+schemas, finished replay jobs, and the counters of every minute for some destinations.
 """
 
 import math
@@ -23,15 +23,15 @@ OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as
 CUSTOMERS, TYPES = 500, 50
 WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
 
-# An ID like those of `engine.model.identity`: its instant, random digits, and the given last digits.
+# An ID in the format of `engine.model.identity`: the instant, random digits, and the given last digits.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
     || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
 _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"
 _FROM = "FROM generate_series(1::bigint, $3::bigint) g"
 _EVENT, _DELIVERY = (_ID.format(at=_AT, salt="e", end=end) for end in ("000", "001"))
 _OTHER = _ID.format(at=_AT, salt="o", end="abc")
-# Of 200 deliveries, 191 are delivered, 4 dead, 2 requeued and delivered, 2 discarded, and 1 retries in
-# years.
+# Of 200 deliveries, 191 are delivered at the first attempt, 4 are dead letters, 2 are delivered after
+# they were requeued, 2 are discarded, and 1 waits for a retry that is due in the year 2096.
 _EVENTS = f"""
 INSERT INTO events (occurred_at_ms, environment, deliveries, origin, id, type, payload, customer)
 SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}', 'c' || g % {CUSTOMERS}
@@ -53,8 +53,8 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
     CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
-# The attempts of deliveries that did not simply succeed. A delivery without retries has its attempt in
-# its own row.
+# A delivery that succeeded at the first attempt has this attempt in its own row. The other deliveries
+# have rows in `attempts`.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)
@@ -98,8 +98,8 @@ class Filled:
 def fill(
     folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
 ) -> None:
-    """Fill the database of a running server with deliveries over a number of days. `log_alone`: only
-    deliveries, events and attempts."""
+    """Fill the database of a running server with deliveries over a number of days. `log_alone`: create
+    only deliveries, events and attempts."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days, log_alone)
 
@@ -118,8 +118,8 @@ async def fill_log(
 ) -> int:
     """Create only deliveries, events and attempts; return the latest instant in milliseconds.
 
-    `varied`: 1 % of the deliveries are files, a third are CRITICAL, and the errors have all categories.
-    Otherwise there are no files, no CRITICAL deliveries, and no errors of the first five categories.
+    `varied`: 1 % of the deliveries are replays, a third are CRITICAL, and the errors have the categories
+    1 to 13. Otherwise there are no replays, no CRITICAL deliveries, and only the categories 6 to 13.
     """
     now = int(time.time() * 1000) - 60_000
     await make_partitions(bridge.connection(UPKEEP), now, back=math.ceil(days) + 1)

@@ -1,7 +1,8 @@
-"""The stability of this machine, by repeated measurements of its floors (see `bench.calibration`):
-`python -m bench floors [--times 10]`.
+"""A test of this machine's stability: `python -m bench floors [--times 10]`.
 
-One measurement takes 2 to 6 seconds, longer while other programs run; ten take up to a minute.
+The test measures the machine's floors several times. A floor is the CPU time of a small standard task,
+such as one system call (see `bench.calibration`). One measurement takes 2 to 6 seconds, and longer while
+other programs run. Ten measurements take up to a minute.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""The figures at each release, kept in the repository: a line of bench/history.jsonl is one scenario at
-one release. Commands: `python -m bench history add FILE --release 0.1.0`, `history show`, `history
-plot`.
+"""The figures of each release. They are kept in bench/history.jsonl, in one line for each scenario and
+release. Commands: `python -m bench history add FILE --release 0.1.0`, `history show`, `history plot`.
 
-A file of results is accepted only if it measured an unchanged commit with the release's version, and if
-no event was lost.
+A file of results is accepted only if it was measured at an unchanged commit with the release's version,
+and if all its measurements are valid.
 """
 
 import argparse
@@ -37,7 +36,8 @@ class Spread(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, rename="camel"):
-    """One scenario at one release. `floor`: the mean of the floors of its measurements."""
+    """The figures of one scenario at one release. `floor`: the mean of all floors that were measured with
+    them."""
 
     release: str
     scenario: str
@@ -114,7 +114,8 @@ def _spread(run: Run, figure: str) -> Spread | None:
 
 
 def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -> None:
-    """Add entries. Raises ValueError if one already exists, unless `replace`."""
+    """Add entries. With `replace`, they replace existing entries of the same scenario and release.
+    Without `replace`, an existing entry raises ValueError."""
     before = kept(path)
     taken = {(entry.release, entry.scenario) for entry in before}
     for entry in entries:
@@ -131,9 +132,10 @@ def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -
 
 
 def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, float]]]]:
-    """Yield scenario, figure and its value at each release, in the order of releases.
+    """Yield for each figure of a scenario: the scenario, the figure's name, and the figure's value at
+    each release, in the order of the releases.
 
-    Times and rates are multiples of the floor, because machines differ between releases.
+    Times and rates are multiples of the floor, because releases can be measured on different machines.
     """
     places = [(entry.scenario, figure) for entry in entries for figure in entry.better]
     for scenario, figure in dict.fromkeys(places):

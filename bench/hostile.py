@@ -22,8 +22,8 @@ LEAST_S = 8  # of a row: enough events of the other workspace for a p99
 
 @dataclass(frozen=True)
 class Step:
-    """A long step of the server's event loop. If `ms` is far more than `cpu_ms`, other programs used the
-    processor."""
+    """A long step of the server's event loop: its duration and its CPU time. If the duration is far more
+    than the CPU time, other programs used the processor during the step."""
 
     ms: float
     cpu_ms: float
@@ -32,8 +32,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a row for the server. `grown_mib`: the highest memory during the row, minus that at its
-    start."""
+    """The cost of a row for the server. `grown_mib`: the highest memory during the row, minus the memory
+    at the row's start."""
 
     cpu_ms: float
     step: Step | None
@@ -53,7 +53,7 @@ class Cost:
 
 class Loop:
     """The long steps of a server's event loop since the creation of this object. The server logs at most
-    one a second."""
+    one long step a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -61,8 +61,10 @@ class Loop:
         self._logged = service.log_file.stat().st_size
 
     def longest(self) -> Step | None:
-        """Return the step with the most CPU, or None. If the log omits a step, the server's maximum since
-        its start can still show it."""
+        """Return the long step with the most CPU time, or None if there was no long step.
+
+        The log can omit a step. Therefore the server's own maximum since its start is used, too.
+        """
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()
         named = [json.loads(each) for each in lines if b"loop.step_held" in each]

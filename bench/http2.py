@@ -1,7 +1,7 @@
-"""The measurement of ingestion over HTTP/2 compared with HTTP/1.1, on one server, in turns.
+"""A comparison of ingestion over HTTP/2 with ingestion over HTTP/1.1, in turns, on one server.
 
-The exit code of `python -m bench.http2` is 1 if HTTP/2 has less than 0.6 of the rate of HTTP/1.1, and 2
-without h2load, which generates the load.
+`python -m bench.http2` needs the program h2load, which generates the load. The exit code is 1 if HTTP/2
+has less than 0.6 of the rate of HTTP/1.1, and 2 if h2load is not installed.
 """
 
 import json

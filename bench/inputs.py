@@ -76,7 +76,7 @@ class Place:
         return answer.status, json.loads(content or b"null")
 
     def made(self, path: str, body: object) -> Any:
-        """Create an object. Raises RuntimeError with the answer of a refusal."""
+        """Create an object. Raises RuntimeError with the server's answer if the server refuses."""
         status, document = self.ask("POST", path, body)
         if status not in (200, 201, 202):
             raise RuntimeError(f"{path}: {status} {document}")
@@ -90,8 +90,8 @@ class Place:
         return made
 
     def until(self, path: str, done: Callable[[Any], object], most_s: float = 30.0) -> Any:
-        """Wait until a document of the API meets a condition; return its last state, also after a
-        timeout."""
+        """Read a document of the API until it meets a condition, or until a timeout. In both cases return
+        the last document that was read."""
         give_up = time.monotonic() + most_s
         while True:
             found = self.ask("GET", path)[1]
@@ -112,7 +112,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Row:
-    """An input. `most_mib`: the most additional memory of the server."""
+    """An input. `most_mib`: the most MiB by which the server's memory may grow."""
 
     name: str
     sent: str
@@ -157,8 +157,8 @@ def _pattern(number: int) -> str:
 
 
 def many_rules(place: Place) -> None:
-    """Create rules of the greatest length: one through the API, and copies with other patterns by
-    SQL."""
+    """Create `RULES` rules with the longest allowed patterns. The API creates the first rule. SQL copies
+    this rule, and gives each copy different patterns."""
     patterns = [_pattern(number) for number in range(RULES * PATTERNS)]
     to = place.destination(f"{place.receiver}/rules", *patterns[:PATTERNS])
     load(
@@ -174,7 +174,8 @@ def many_rules(place: Place) -> None:
 
 
 def rules(place: Place) -> str:
-    """C2: preview and post events of new types; run a dry replay during another workspace's replay."""
+    """C2: preview and post events of new types. Then start a dry run of a replay, and measure how long a
+    replay of another workspace takes meanwhile."""
     statuses: Counter[Any] = Counter()
     for number in range(8):
         event = {"eventType": _pattern(0)[: -2 * number or None], "payload": {}}
@@ -301,7 +302,8 @@ def _dead_again(place: Place, delivery: str, attempts: int) -> None:
 
 
 def records(place: Place) -> str:
-    """H4: retry a dead letter many times, then ask for its record without reading the answers."""
+    """H4: retry a dead letter many times. Then many connections request its record, and do not read the
+    answers."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Rude) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         to = place.destination(f"http://127.0.0.1:{server.server_port}/", "rude")
@@ -327,7 +329,7 @@ def records(place: Place) -> str:
 
 
 def loops(place: Place) -> str:
-    """M5: deliver to the service itself, with a script that makes two events of each event."""
+    """M5: deliver events to the service itself. A script turns each event into two."""
     name = f"loop{secrets.token_hex(3)}"
     own = {"Authorization": f"Bearer {place.key}"}
     to = place.destination(f"{place.service.url}/events/batch", f"{name}.*", headers=own)
@@ -338,8 +340,8 @@ def loops(place: Place) -> str:
     place.made("/events", {"eventType": f"{name}.first", "payload": {}})
     time.sleep(LOOP_S)
     pending = place.ask("GET", f"/destinations/{to}/health")[1]["queue"]["pending"]
-    # Each hop doubles the events. At the limit of hops the service refuses them: the pending deliveries
-    # are at most those of the last hop.
+    # Each event goes through the service again, as two events: each hop doubles their number. After
+    # HOP_LIMIT hops the service refuses the events, so no more than 2**HOP_LIMIT deliveries are pending.
     place.most("pending", pending, 2**HOP_LIMIT)
     failed = place.ask("GET", f"/deliveries?destinationId={to}&status=FAILED&limit=100")[1]["items"]
     reason = "none was refused"

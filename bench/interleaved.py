@@ -1,5 +1,5 @@
-"""Comparisons of two ways to do the same work, in turns, so that noise of the machine affects both
-equally."""
+"""Comparisons of two ways to do the same work. The two ways are measured in turns, so that noise of the
+machine affects both equally."""
 
 import os
 import statistics
@@ -45,8 +45,8 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The CPU for an event as a multiple of the floor at that time. `void`: the reason if it does not
-    count."""
+    """The CPU time for an event, divided by the floor that was measured just before. `void`: why the
+    measurement does not count; empty if it counts."""
 
     times_floor: float
     void: str
@@ -74,7 +74,8 @@ def in_turns(
 ) -> Measurement:
     """Measure `first` and `second` once in each round, in alternating order, after a warm-up round.
 
-    While the interval of the ratio is wider than `wide`, further rounds follow, up to `most` in total.
+    After `rounds` rounds, further rounds follow while the confidence interval of the ratio is wider than
+    `wide`, up to `most` rounds in total.
     """
     sides = (first, second)
     for side in sides:
@@ -106,7 +107,7 @@ def _wide(ones: list[float], others: list[float]) -> float:
 def features(
     service: Service, receiver: Receiver, *, events: int, connections: int, rounds: int
 ) -> Measurement:
-    """Compare events with a filter and an active schema to events without."""
+    """Compare events that pass a filter and an active schema with events that have neither."""
     service.destination(receiver.url + "/plain", ["plain"], concurrency=64)
     guarded = service.destination(receiver.url + "/guarded", ["guarded"], concurrency=64)
     (rule,) = service.api("GET", f"/routing-rules?destinationId={guarded}")["items"]
@@ -131,8 +132,11 @@ def against(
     rate: int,
     rounds: int,
 ) -> Measurement:
-    """Compare another source tree (first; default: this one) with this one (second). `rate`: events a
-    second, or 0 for as many as are answered."""
+    """Compare another source tree (first) with this source tree (second). The environment variable
+    ANGARIUM_BENCH_BASE names the other tree; without the variable, this tree is compared with itself.
+
+    `rate`: events a second. If it is 0, a connection posts again as soon as it has an answer.
+    """
     tree = os.environ.get(BASE)
     with Service(root=None if tree is None else Path(tree)) as other:
         for each in (other, service):

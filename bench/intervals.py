@@ -1,8 +1,8 @@
 """Ratios of repeated measurements, and their confidence intervals.
 
-They use Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are
-symmetric. With three to ten repetitions, the intervals of a bootstrap are too narrow, because resampling
-of five values cannot predict a sixth.
+The intervals are computed with Student's t from the logarithms of the values. The logarithm of a ratio is
+a difference of logarithms, and the errors of these are symmetric. A bootstrap is not used, because its
+intervals are too narrow with only three to ten repetitions.
 """
 
 import math
@@ -17,8 +17,8 @@ _HALVINGS = 45
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A ratio, its interval at `CONFIDENCE`, and the probability of this or a larger difference by
-    chance."""
+    """A ratio, and its interval at `CONFIDENCE`. `chance`: the probability that chance alone causes a
+    difference at least as large as the measured one."""
 
     ratio: float
     low: float
@@ -29,7 +29,8 @@ class Interval:
 def within(t: float, freedom: float) -> float:
     """Return the probability that |T| <= t, for Student's distribution with `freedom` degrees of freedom.
 
-    With t = sqrt(freedom) * tan(angle) its density becomes a power of the cosine."""
+    The integral is computed over an angle, with t = sqrt(freedom) * tan(angle): the density of Student's
+    distribution is then a power of cos(angle)."""
     power = freedom - 1
     end = math.atan(abs(t) / math.sqrt(freedom))
     step = end / _SLICES
@@ -45,7 +46,7 @@ def within(t: float, freedom: float) -> float:
 
 
 def quantile(probability: float, freedom: float) -> float:
-    """Return t such that |T| <= t has this probability."""
+    """Return the t for which the event |T| <= t has this probability."""
     low, high = 0.0, 1.0
     while within(high, freedom) < probability:
         high *= 2
@@ -59,8 +60,8 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return the interval of second / first, one pair for each round. Raises ValueError for fewer than
-    two rounds."""
+    """Return the interval of the ratio second / first, from one pair of values for each round. Raises
+    ValueError for fewer than two rounds."""
     logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
     if len(logs) < 2:
         raise ValueError("an interval needs at least two rounds")
@@ -69,8 +70,8 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
 
 
 def unpaired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return the interval of second / first for two independent samples, by Welch's test: their variances
-    can differ. Raises ValueError for fewer than two values."""
+    """Return the interval of the ratio second / first for two independent samples, by Welch's test. The
+    variances of the samples can differ. Raises ValueError if a sample has fewer than two values."""
     if len(first) < 2 or len(second) < 2:
         raise ValueError("an interval needs at least two measurements of each")
     logs = [[math.log(value) for value in values] for values in (first, second)]
@@ -98,8 +99,8 @@ def _interval(middle: float, error: float, freedom: float) -> Interval:
 
 
 def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
-    """Return the figure `title`: second / first, rounded. With several rounds, `<title>Low` and
-    `<title>High` are its bounds."""
+    """Return the figure `title`, which is the rounded ratio second / first. With several rounds, also
+    return the figures `<title>Low` and `<title>High`, the bounds of its interval."""
     if len(first) < 2:
         return {title: round(second[0] / first[0], 3)} if first and first[0] and second else {}
     found = paired(first, second)
@@ -111,8 +112,12 @@ def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[
 
 
 def beyond_chance(chances: Sequence[float]) -> list[bool]:
-    """Return which differences are significant, by Holm's correction: the probability that at least one
-    of them is only chance is at most 1 - `CONFIDENCE`."""
+    """Return True for each difference that is significant, False for the others. `chances`: the
+    probability of each difference by chance (`Interval.chance`).
+
+    If all differences are only chance, the probability of any True is at most 1 - `CONFIDENCE` (Holm's
+    correction).
+    """
     stand = [False] * len(chances)
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[place] > (1 - CONFIDENCE) / (len(chances) - rank):

@@ -1,11 +1,12 @@
-"""A healthy tenant alone and together with the worst neighbours: its latency, and the server's memory and
-descriptors.
+"""The latency of a healthy tenant alone and together with the worst neighbours.
 
-A round measures the tenant alone, with the neighbour on its server, and with the neighbour on another
-server of this machine. A neighbour on another server also slows the tenant down, because it takes
-processors. The ratio with that neighbour is the machine's part of the result.
+Each round measures the tenant three times: alone, with the neighbour on the tenant's server, and with
+the neighbour on a second server of the same machine. Even on the second server, the neighbour slows the
+tenant down, because both servers share the machine's processors. "The machine's part" is this slowdown:
+the tenant's latency with the neighbour on the second server, divided by the latency alone.
 
-With several nodes, the neighbour's workspace belongs to another node of the same database.
+With several nodes, the neighbour's workspace and the tenant's belong to different nodes of one database.
+The memory and the descriptors of the tenant's server are measured, too.
 """
 
 import json
@@ -33,7 +34,7 @@ from bench.service import Figures, Receiver, Service, call
 from bench.yard import Yard
 from engine.nodes.parts import number_of
 
-BAR = 1.5  # the most p99 from request to receiver with a neighbour, in multiples of that alone
+BAR = 1.5  # the highest allowed ratio of the p99 from request to receiver: with a neighbour / alone
 DESTINATIONS = 10
 CONNECTIONS = 64  # enough that no event of the tenant waits for another
 SAMPLE_S = 0.2  # between two samples of memory and descriptors
@@ -42,14 +43,14 @@ WARM = 400  # events after the start of a server
 
 
 class Neighbourhood(Service):
-    """A server with the bench's own certificate authority. Look-ups of host names below `hangs.test`
-    hang."""
+    """A server with the bench's own certificate authority. For host names below `hangs.test`, DNS queries
+    of this server get no answer."""
 
     def __init__(
         self, like: "Neighbourhood | None" = None, *, secure: bool = False, workers: int = 1
     ) -> None:
-        """`like`: a server whose authority this server uses; it must end after this one. `secure`: serve
-        with TLS."""
+        """With `like`, this server uses the certificate authority of the server `like`, and must end
+        before `like` ends. `secure`: serve with TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
@@ -157,12 +158,12 @@ def isolation(
     held: int,
     nodes: int,
 ) -> Measurement:
-    """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its full
-    size.
+    """Measure with each neighbour in `worst` (comma-separated names, or `all`), at `percent` of the
+    neighbour's full size. If a promise is broken with one neighbour, the run continues with the next.
 
     `held`: measure the machine's part on a second server, divide each ratio by this part, and compare the
-    result with the bar. `nodes`: the server's workers; the neighbour and the healthy tenant belong to
-    different workers. If a promise is broken with one neighbour, the run continues with the next.
+    quotient with `BAR`. `nodes`: the number of the server's workers. If there are several, the neighbour
+    and the healthy tenant belong to different workers.
     """
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
@@ -173,8 +174,8 @@ def isolation(
             group = [each for each in chosen if each.secure is secure]
             if not group:
                 continue
-            # A second server with fewer workers could use fewer of the machine's cores, so the two would
-            # not be comparable.
+            # Both servers have the same number of workers: a server with fewer workers could use fewer
+            # cores, and its neighbour would slow the tenant down less.
             alike = partial(Neighbourhood, service, secure=secure, workers=nodes)
             service.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             servers = [stack.enter_context(alike()) if secure else service]
@@ -235,7 +236,7 @@ class Found:
 
 
 def _fresh(service: Service, healthy: Healthy) -> None:
-    """The server's longest step and memory must show the effect of the next neighbour alone."""
+    """Restart the server, so that its longest step and memory show only the next neighbour's effect."""
     service.stop()
     service.start()
     service.wait_known(service.key)
@@ -243,7 +244,8 @@ def _fresh(service: Service, healthy: Healthy) -> None:
 
 
 def _neighbour(service: Service, name: str, nodes: int) -> str:
-    """With several nodes, the workspace is not on the healthy tenant's node."""
+    """Create a workspace for the neighbour; return its key. With several nodes, the workspace belongs to
+    another node than the healthy tenant's workspace."""
     for number in count():
         key = service.workspace(f"{name} {number}")
         if nodes == 1 or _part(service, key, nodes) != _part(service, service.key, nodes):
@@ -259,7 +261,7 @@ def _part(service: Service, key: str, nodes: int) -> int:
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """A second yard is on another server."""
+    """Measure the tenant with a neighbour. If there are two yards, the second is on another server."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
@@ -296,8 +298,8 @@ def _measured(
 
 
 class Steps:
-    """The longest steps of a server's event loop since its start. With several nodes: of the healthy
-    tenant's node."""
+    """The longest steps of a server's event loop since the server's start. With several nodes, these are
+    the steps of the healthy tenant's node."""
 
     def __init__(self, service: Service, nodes: int) -> None:
         path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"

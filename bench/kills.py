@@ -1,5 +1,5 @@
-"""Kills (signal 9) under full load: no accepted event is lost, none is invented, and none is out of
-order."""
+"""Kills of the server (signal 9) under full load. No accepted event may be lost or arrive out of order,
+and no event may arrive that was not posted."""
 
 import random
 import time
@@ -15,7 +15,8 @@ BEGIN_S = 30.0  # the longest wait for a generator's first event
 
 
 def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int) -> Figures:
-    """Kill the server under load `rounds` times, every second time together with its database."""
+    """Kill the server under load once in each of `rounds` rounds. In every other round, also kill its
+    database."""
     service.destination(
         receiver.url + "/hook",
         ["bench.*"],
@@ -49,7 +50,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
 
 
 def _wait_arrivals(receiver: Receiver, before: int) -> None:
-    """A generator can need a second to begin. A kill before that would not test anything."""
+    """Wait until the first event of a generator arrives, which can take a second. A kill before the first
+    event would test nothing."""
     give_up = time.monotonic() + BEGIN_S
     while receiver.counts()["received"] == before and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -83,7 +85,8 @@ def _verdict(
     invented = first_at.keys() - accepted - doubtful
     known = [entry for entry in log if entry[1] in accepted]
     out_of_order = disorder(known, lambda number: number // LANE_SPAN)
-    # A kill between both arrivals explains a duplicate: the first delivery was not yet recorded.
+    # An event can arrive twice if the server is killed after the first arrival and before it records the
+    # delivery. Duplicates without a kill between the two arrivals are an error.
     unexplained = [
         pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
     ]

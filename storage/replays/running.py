@@ -51,10 +51,11 @@ from storage.replays.statements import (
 )
 
 EXAMINED = 2_000  # rows that one step examines: about 5 ms
-# Once a dry run has counted this many event types, it counts no new types: callers can invent any number.
-# The step that reaches the number still counts all its types.
+# A dry run counts deliveries by event type. Clients can invent any number of types. Therefore a dry run
+# that has reached this number of types adds no new types. The step that reaches the number still counts
+# all its types.
 TYPES_MOST = 1_000
-TYPES_PLACE = 5  # how many arguments of `place_of`, the first ones, determine the rows to examine
+TYPES_PLACE = 5  # the first 5 arguments of `place_of` determine the rows to examine
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
@@ -63,7 +64,7 @@ REPLAYING = Profile(
     command_timeout_s=7.0,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # The log is read along its indexes only, as in `storage.backlog.reading`.
+        # The deliveries and events are read only along indexes, as in `storage.backlog.reading`.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_hashjoin": "off",
@@ -75,8 +76,8 @@ READERS = 2  # one for jobs that are counted, one for jobs that replay
 
 
 class PostgresReplays:
-    """Implements `engine.replay.ports.ReplayStore`. Only `enqueue` uses the intake's connection,
-    `intake`, because the intake calls it between its own statements."""
+    """Implements `engine.replay.ports.ReplayStore`. `intake`: the intake's connection. Only `enqueue`
+    uses this connection, because the intake calls `enqueue` between the intake's own statements."""
 
     def __init__(self, pool: Pool, intake: Connection, ownership: Ownership) -> None:
         self._pool = pool
@@ -111,9 +112,11 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> ReadRange:
-        """Read the next originals of a destination, after `leg.cursor`. With `lane`, a lane that was
-        skipped (`leg.parked`): read the lane's originals from the lane's own cursor up to
-        `leg.cursor`."""
+        """Read the next originals of a destination, beginning after `leg.cursor`.
+
+        If `lane` is given, read only originals of this lane, which earlier reads skipped. They begin
+        after the lane's own cursor (`leg.parked[lane]`) and end at `leg.cursor`.
+        """
         query, _ = query_of(job)
         if lane is None:
             after, until = leg.cursor, None
@@ -141,10 +144,11 @@ class PostgresReplays:
     async def _given(
         self, job: ReplayJob, leg: Leg, after: str, until: str | None = None
     ) -> tuple[tuple[Any, ...], bool]:
-        """Return the arguments of a statement that examines the next rows.
+        """Return the arguments of the statement that examines the next rows of deliveries.
 
-        If the job has patterns of event types, a first read finds the types of these rows, and the
-        arguments name the matching types. Also return True if that read shows that more rows follow.
+        If the job has patterns of event types, an extra read first finds the event types in the next
+        rows. The types that match the patterns become an argument. The second result is True if the extra
+        read found `EXAMINED` rows: then more rows can follow.
         """
         query, also = query_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
@@ -260,7 +264,8 @@ class PostgresReplays:
         return job_record(rows[0]) if rows else None
 
     async def _write(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Write with the present epoch. During a renewal of the epoch nothing is written."""
+        """Run a statement with the present epoch. If the epoch is renewed before the statement runs in
+        PostgreSQL, the statement writes nothing."""
         owner = (self._ownership.process, self._ownership.intake_epoch)
         return await write(self._pool, sql, *owner, *arguments)
 
@@ -276,7 +281,8 @@ def _leg_with_lanes(row: Record) -> Leg:
 
 
 def query_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the query for a job's originals, and its further arguments."""
+    """Return the name of the query that finds a job's originals, and the arguments that only this query
+    has."""
     selection = job.selection
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)
@@ -292,8 +298,8 @@ def place_of(
     until: str | None = None,
     types: list[str] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the arguments $1 to $9 of the statements that read or count a job's originals. `types`: only
-    originals of these event types."""
+    """Return the arguments $1 to $9 of the statements that read or count a job's originals. `types`: the
+    event types of the originals; None: all types."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))

@@ -1,7 +1,8 @@
 """The statements of `storage.replays.running`.
 
-Every write checks the right to write, the job's status, and the step in the destination's row of
-`replay_legs`. So a former owner, a cancelled job or a chunk that runs twice changes nothing.
+Every write first checks that this process still has the right to write, and that the job has the expected
+status. A write for a destination also checks that the destination's row in `replay_legs` is as expected.
+If a check fails, for example because a chunk runs a second time, the statement changes nothing.
 """
 
 from functools import cache
@@ -10,8 +11,8 @@ from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 from storage.ownership import INTAKE_OWNER
 from storage.replays.jobs import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 
-# The rows to examine. $1 environment, $2 destination, $3 the id to begin after, $4 the id to stay below,
-# $5 the number of rows
+# The queries for the rows to examine. $1: the environment. $2: the destination. The IDs of the rows are
+# above $3 and below $4. $5: the most rows.
 _STRAIGHT = """
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
@@ -31,7 +32,8 @@ _NAMED = """
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
 _QUERIES = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
-# The deliveries that were settled before the job's creation ($9), and have not changed since.
+# A delivery matches if its status, its origin and its event type are wanted, and if it has not changed
+# since the job's creation ($9).
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
@@ -47,7 +49,7 @@ SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
        (SELECT count(*) FROM examined) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
 FROM matched"""
-# One lane only, or all lanes except the parked ones.
+# One lane only (${lane}), or all lanes except the parked lanes (${others}).
 _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
 )
@@ -77,20 +79,20 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 @cache
 def types_statement(query: str) -> str:
-    """Return the SQL that reads the event types of the examined rows, each with its number of rows and
-    last id. `query`: the name of the query for the rows (`_QUERIES`)."""
+    """Return the SQL that reads the event types of the examined rows. Each type has its number of rows,
+    and the last ID of these rows. `query`: a name in `_QUERIES`, for the query that examines the rows."""
     return _TYPES.format(query=_QUERIES[query].replace("$10", "$6"))
 
 
 @cache
 def count_statement(query: str) -> str:
-    """Return the SQL that counts the matches among the examined rows, by event type."""
+    """Return the SQL that counts the matching rows among the examined rows, by event type."""
     return _COUNT.format(query=_QUERIES[query], matches=_MATCHES)
 
 
 @cache
 def read_statement(query: str) -> str:
-    """Return the SQL that reads the matches among the examined rows, with their events."""
+    """Return the SQL that reads the matching rows among the examined rows, each with its event."""
     first = 10 if query == "straight" else 11
     return _READ.format(
         query=_QUERIES[query],
@@ -285,8 +287,9 @@ UPDATE replay_jobs SET skipped = skipped + left_over.more
 FROM left_over WHERE environment = $3 AND id = $4
 RETURNING 1"""
 )
-# A counted delivery that changes before the job reaches it is not replayed. Therefore the final total is
-# the number of deliveries that the job has enqueued and skipped.
+# At first, the total is the number of deliveries that the job has counted. If a counted delivery changes
+# before the job reaches it, the job does not replay it. Therefore the final total is computed again: it
+# is the number of deliveries that the job has enqueued or skipped.
 COMPLETE = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
@@ -313,8 +316,8 @@ ended AS (
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
-# For the jobs $1, which the caller knows, the lists of deliveries are not read again: a hundred lists are
-# megabytes.
+# $1: the jobs whose lists of deliveries the caller already has. The statement does not read these lists
+# again, because the lists of a hundred jobs are megabytes.
 UNFINISHED = (
     SELECT_JOBS.replace(
         "j.delivery_ids::text[]",

@@ -1,6 +1,6 @@
-"""The erasure on request of an event's content, or of the contents of all events of a customer.
+"""The erasure, on request, of the content of one event, or of the contents of all events of a customer.
 
-Rows and counters stay."""
+The rows of the events and their deliveries stay, and so do the counters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,9 @@ from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.walk import LOWEST
 
-# $2 events, $3 the instant. The deliveries that were accepted with an event are a range of the primary
-# key, from $4 to $5. An event has few other deliveries (replays).
+# $2: the events. $3: the time of the erasure. $4 and $5: for each event, the lowest and the highest ID of
+# the deliveries that were accepted with the event. The primary key finds them by this range. An event has
+# few other deliveries (replays); the second SELECT finds these.
 _ITS = """
     SELECT w.event, d.id, d.status, d.trouble
     FROM unnest($2::uuid[], $4::uuid[], $5::uuid[]) w (event, first, last)
@@ -62,7 +63,8 @@ _ALSO = f"""
     )"""  # noqa: S608 - constants
 _BEFORE = f"its AS MATERIALIZED ({_ITS})"
 _ERASE = audited(_CHANGE, 6, "event", also=_ALSO, before=_BEFORE)
-# Without audit entries: the request of a customer's erasure has one entry for all events.
+# This statement writes no audit entries. The request to erase a customer has one audit entry, which
+# stands for all events.
 _ERASE_MANY = f"WITH {_BEFORE}, changed AS ({_CHANGE}), {_ALSO} SELECT id::text FROM changed"  # noqa: S608
 
 
@@ -114,8 +116,8 @@ _EVENTS = """
     WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
     ORDER BY id LIMIT $4::integer
 """
-# A customer can repeat the request meanwhile. Then `below` is higher: more events must be erased, and the
-# request does not end.
+# The erasure of a customer can be requested again while it runs. The second request raises `below`,
+# because newer events must be erased, too. Then `below` differs from $3, and the erasure continues.
 _ERASED = """
     UPDATE customer_erasures SET cursor = $4::uuid, events = events + $5::bigint,
         finished_at_ms = CASE WHEN below = $3::uuid THEN $6::bigint END

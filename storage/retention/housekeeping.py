@@ -20,7 +20,7 @@ INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
 
 
 class Housekeeping:
-    """The job that makes partitions ahead, and applies retention. Owner: the task of `run`."""
+    """The job that makes partitions in advance, and applies retention. Owner: the task of `run`."""
 
     def __init__(
         self,
@@ -31,8 +31,9 @@ class Housekeeping:
         *,
         removes: bool = True,
     ) -> None:
-        """`connection` has the profile `UPKEEP`. `on_range` receives the range of time that has
-        partitions: the instants of new ids must lie in it. `removes`: this process removes old rows."""
+        """`connection` has the profile `UPKEEP`. `on_range` is called with the range of time that has
+        partitions; the times in new IDs must be within this range. `removes`: True if this process also
+        removes old rows."""
         self._due = trio.Event()
         self._removes = removes
         self._connection = connection
@@ -50,13 +51,13 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Start the next run now, because the wall clock was set: ids need partitions around the new
-        time."""
+        """Start the next run now. This is needed after the wall clock was set, because new IDs need
+        partitions for the new time."""
         self._due.set()
 
     async def run_once(self) -> list[str]:
-        """Do the due work, and return the removed partitions. Raises StoreError; the next run does the
-        rest."""
+        """Do the work that is due, and return the removed partitions. Raises StoreError if a part fails;
+        the next run does the rest."""
         connection, now_ms, days = self._connection, self._now_ms(), self._retention_days
         # Partitions come first: they must be made even if a removal fails.
         self._on_range(await make_partitions(connection, now_ms))

@@ -1,7 +1,8 @@
-"""Retention, which removes old rows by partitions, and never a row that is still needed.
+"""Retention: the removal of old rows, one partition at a time. It never removes a row that is needed.
 
-A partition is checked, detached, checked again, and then dropped or attached again. The second check
-finds dead letters that were requeued after the first. After a crash at any step, the next run continues.
+A partition is checked, detached, and checked again. Then it is dropped, or attached again if it is still
+needed. The second check finds dead letters that were requeued after the first check. After a crash at any
+step, the next run continues.
 """
 
 from collections.abc import Iterable
@@ -30,9 +31,9 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
-# Deletes the files of removed events, and marks their contents in `file_suspects`. The check of a content
-# removes its mark only if the number `marks` is the one that the check has read. This statement raises
-# the number, so a check that runs meanwhile leaves the mark.
+# Deletes the files of removed events, and marks the contents of these files in `file_suspects`, to be
+# checked later. This statement also raises the number `marks` of a mark that already exists. A check that
+# is running at that time has read the lower number, and therefore does not remove the mark.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
@@ -71,8 +72,8 @@ async def remove_old_partitions(
     A day with an unsettled delivery is kept. Events are kept while a delivery of another day (a replay)
     needs them.
     """
-    # Use the earlier of this server's time and the database's: a single clock that is ahead must not
-    # cause the removal of the whole log.
+    # Use the earlier of two times: this server's time and the database's time. If only one of the two
+    # clocks is wrong and far ahead, retention does not remove the whole log.
     theirs = await connection.fetch_value("SELECT (extract(epoch FROM now()) * 1000)::bigint")
     oldest_kept = day_of(min(now_ms, theirs)) - timedelta(days=retention_days)
     removed: list[str] = []
@@ -96,8 +97,8 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
     elif partition.state is State.ATTACHED:
         if await _needed(connection, partition, kept):
             return False
-        # With CONCURRENTLY, this waits for sessions that use the table, and no session waits for this. It
-        # cannot run in a transaction.
+        # With CONCURRENTLY, the statement waits for sessions that use the table, but no session waits for
+        # the statement. PostgreSQL refuses such a statement in a transaction.
         await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name} CONCURRENTLY")
     if await _needed(connection, partition, kept):
         await attach(connection, partition)
@@ -117,7 +118,8 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
     elif Partition("deliveries", partition.day).name in kept:
         found = True
     elif partition.table == "events":
-        # Deliveries that were not accepted with their event are few, and have their own index.
+        # Only replays and inspections can belong to an event of another day. They are few, and have their
+        # own index.
         low, high = bounds_of(partition.day)
         found = await connection.fetch_value(
             f"""
@@ -136,7 +138,8 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
 
 
 async def delete_old_files(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete the files of removed events, and mark their contents; return the number of files."""
+    """Delete the files of removed events, and mark the contents of these files to be checked. Return the
+    number of files."""
     before = lowest_id(midnight_ms(day_of(now_ms) - timedelta(days=retention_days)))
     total = 0
     after = (lowest_id(0), lowest_id(0))
@@ -152,8 +155,8 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
     """Delete expired idempotency keys; return their number."""
-    # SKIP LOCKED passes over rows that the intake has locked; the next run deletes them. To wait for them
-    # could deadlock.
+    # SKIP LOCKED passes over rows that the intake has locked, because waiting for these rows could
+    # deadlock. The next run deletes the rows.
     return await _delete_in_chunks(
         connection,
         """
@@ -167,7 +170,7 @@ async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
 
 
 async def delete_old_replays(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete replay jobs that ended before the oldest kept day; return their number."""
+    """Delete replay jobs that ended more than `retention_days` days ago; return their number."""
     before_ms = now_ms - retention_days * DAY_MS
     for table in ("replay_parked", "replay_types", "replay_legs", "replay_tallies"):
         await _delete_in_chunks(
