@@ -1,4 +1,5 @@
-"""Floods over HTTP/2: the door ends them by their cost, in examined frames and bytes."""
+"""Floods over HTTP/2. The door counts the frames and bytes that it examines for a connection. If useful
+requests do not make up for this cost, the door ends the connection."""
 
 import gc
 import struct
@@ -120,7 +121,8 @@ class Counted(Frames):
 async def test_a_flood_is_ended_before_it_has_cost_a_tenth_of_a_second(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A unit of credit is 25 us, and `h2` gets no more frames than the credit pays for."""
+    """Each frame that the door gives to `h2` uses up credit of the connection. A unit of credit stands
+    for 25 us of work, so the 4,000 units of a connection stand for a tenth of a second."""
     began, again = FLOODS[case]
     Counted.all = []
     monkeypatch.setattr("api.door.http2_sending.Frames", Counted)

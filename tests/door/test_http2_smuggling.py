@@ -82,7 +82,7 @@ async def dial(house: House) -> Http2Client:
 
 
 async def accepted(house: House) -> bool:
-    """Return True if another client is served, and no earlier request was ingested."""
+    """Return True if nothing was ingested before this call, and a new client's event is ingested now."""
     before = list(house.ingest.bodies)
     answer = await (await dial(house)).ask("POST", "/events", OWN, EVENT)
     served = house.ingest.bodies[len(before) :]
@@ -220,7 +220,8 @@ def behind_its_end(number: int) -> bytes:
 async def test_resets_that_a_client_makes_us_send_are_counted_like_its_own(
     fault: Callable[[int], bytes],
 ) -> None:
-    """CVE-2025-8671: the request is still being processed, but its stream does not count as open."""
+    """CVE-2025-8671: the client makes the server reset a stream. The stream is then closed and no longer
+    counts against the limit of open streams, but its request is still being processed."""
     few = 20
     limits = replace(QUICK, http2_resets=few, http2_resets_a_second=0.0)
     async with open_house(limits=limits) as house:

@@ -1,4 +1,5 @@
-"""HTTP/2 answers that clients do not take: how much of them is held, and for how long."""
+"""HTTP/2 answers that clients do not read: how many bytes of an answer the door keeps in memory, and for
+how long."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -86,8 +87,8 @@ async def test_a_client_that_forgets_one_answer_keeps_the_others(mock_clock: Moc
 
 
 async def test_little_is_held_of_answers_that_nobody_takes() -> None:
-    """The door holds one slice of each answer. Untaken answers of one account use at most half of the
-    limit."""
+    """The door's buffers hold at most 64 KiB of each answer. The unread answers of one account can use
+    half of the limit for all unread answers."""
     async with opened() as (house, client):
         numbers = [await client.open("GET", "/", [], end=True) for _ in range(100)]
         while not client._heads.keys() >= set(numbers):

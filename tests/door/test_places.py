@@ -113,7 +113,8 @@ async def test_too_many_that_wait_are_refused_and_others_still_wait(
     crowd = make(2, 20)
     crowd.ask("greedy", 50)
     await wait_all_tasks_blocked()
-    # One request has a place, and nine wait: one caller cannot fill the queue.
+    # The queue holds 20 requests, and one caller can take only half of it. So one request of the caller
+    # has a place, nine wait, and 40 are refused.
     assert (crowd.held["greedy"], len(crowd.refused)) == (1, 40)
     assert crowd.told == {(503, 1)}
     crowd.ask("other")

@@ -26,8 +26,10 @@ TORN = {
 
 
 async def reached(pair: Pair) -> socket.socket:
-    """Wait until a request is on the only link, which the other worker does not read. Return the link's
-    far end."""
+    """Wait until the near worker has sent a request to the far worker. Return the far end of their link.
+
+    The far worker does not read this link, so the request still waits there.
+    """
     while not pair.frozen:
         await trio.testing.wait_all_tasks_blocked()
     (theirs,) = pair.frozen
@@ -68,7 +70,8 @@ async def test_a_request_that_could_have_two_effects_is_not_served_again(request
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
 async def test_a_farewell_right_behind_an_answer_is_no_answer(method: str) -> None:
-    """A worker that ends can answer and close at once, so the near worker reads both together."""
+    """A worker that ends can send an answer and its farewell at once. The near worker then reads both in
+    one piece, and must not take the farewell for a part of the answer."""
     answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n"
     request = post() if method == "POST" else post(b"/x", b"").replace(b"POST", b"HEAD", 1)
     async with open_pair() as pair:

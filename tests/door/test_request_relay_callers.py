@@ -40,8 +40,8 @@ async def test_an_unknown_credential_does_not_wait_if_too_many_wait(
 
 
 async def test_a_relayed_caller_is_known_unless_it_was_refused() -> None:
-    """The link between the workers always has the class KNOWN, because it carries the requests of several
-    callers."""
+    """A refusal makes only the caller's connection a STRANGER. The link between the workers stays KNOWN,
+    because other callers use the link too."""
     async with open_pair(ingest_limit=1) as pair:
         client = await pair.near.connect()
         await client.send(post())

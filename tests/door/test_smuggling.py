@@ -1,5 +1,8 @@
-"""The table of request smuggling, over real sockets, for ingestion and for requests that the door passes
-to an application: no hidden request is answered."""
+"""Request smuggling over HTTP/1.1: the door answers no hidden request.
+
+Each case of the table in `smuggling.py` is sent over a real socket: once to ingestion, and once to a path
+of the application behind the door.
+"""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""A standby that ends while its clients send continuously: each connection ends with an answer."""
+"""A standby that ends while its clients send continuously. No request is lost: each connection is closed
+only after the answer to its last request."""
 
 from dataclasses import replace
 from functools import partial

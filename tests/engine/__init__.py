@@ -1,1 +1,1 @@
-"""The engine's parts other than core, actors and wire, tested with fakes of the store."""
+"""Tests of the engine with fakes of the store. The tests of core, actors and wire are elsewhere."""

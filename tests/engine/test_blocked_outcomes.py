@@ -1,4 +1,7 @@
-"""Outcomes whose rows another session has locked delay only the outcomes of their lanes."""
+"""Outcomes that the recorder cannot write because another database session has locked their rows.
+
+A blocked outcome delays the other outcomes of its lane, and no outcome of another lane.
+"""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -34,7 +37,8 @@ def autojump_clock() -> MockClock:
 
 
 class LockedRows(FakeSettleStore):
-    """A store in which another session has locked deliveries' rows. Each try waits for the lock."""
+    """A store in which another session has locked the rows of some deliveries. A group that contains such
+    a delivery waits for LOCK_WAIT_S and then fails."""
 
     def __init__(self, *locked: str) -> None:
         super().__init__()
@@ -173,7 +177,8 @@ async def test_backlog_rows_do_not_wait_for_a_blocked_outcome(autojump_clock: Mo
 
 
 class LostAnswer(LockedRows):
-    """The first statement commits, its answer is lost, and then its rows are locked."""
+    """A store whose first statement commits, but whose answer to that statement is lost. Another session
+    then locks a row of that statement."""
 
     async def settle(self, group: SettleGroup) -> None:
         ids = [each.delivery.id for each in group.settlements]

@@ -10,7 +10,7 @@ FOLLOWED_S = 5.0  # the contract's limit
 
 
 class Wall:
-    """A wall clock that a test can set, based on the run's own clock."""
+    """A wall clock that a test can set. Between two settings it advances with the clock of trio's run."""
 
     def __init__(self) -> None:
         self.ahead_s = 1_800_000_000.0

@@ -1,4 +1,5 @@
-"""Failed calls to the directory of actors are repeated by the intake's next run."""
+"""Calls from the intake to the directory of actors. If such a call fails, the intake's next run makes it
+again."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 

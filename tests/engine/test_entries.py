@@ -1,5 +1,5 @@
-"""The entry queue, which the intake serves between groups: one entry at a time, and every way in which
-an entry can fail."""
+"""The entry queue. The intake writes one entry at a time, between two groups of events. The tests let an
+entry fail in every possible way."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

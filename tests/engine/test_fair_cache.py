@@ -14,7 +14,7 @@ def test_an_owner_that_fills_the_cache_displaces_its_own() -> None:
 
 
 def test_newcomers_displace_owners_with_more_than_their_part_alone() -> None:
-    """Round-robin eviction would remove each small owner's only entry."""
+    """If each owner lost an entry in turn, owners with a single entry would lose it."""
     cache: FairCache[str, str, int] = FairCache(100, 100)
     for number in range(1_000):
         cache.put("flood", f"f{number}", number)

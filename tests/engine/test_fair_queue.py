@@ -1,5 +1,5 @@
-"""The fair queue: lines keep their order, keys take turns, and a turn's cost does not depend on the
-backlog."""
+"""The fair queue. The items of a key keep their order, and keys take turns. The cost of a turn does not
+depend on the number of items."""
 
 from collections import Counter
 from itertools import count
@@ -179,8 +179,8 @@ def test_ten_thousand_items_of_one_key_delay_another_key_by_one() -> None:
 
 
 def test_a_fair_queue_is_drained_however_many_keys_and_items_it_has() -> None:
-    """If a turn's cost grew with the number of keys, or a waiter's with the items before it, these
-    200,000 items would take minutes."""
+    """The queue has 200,000 items. This test would take minutes if the cost of a turn grew with the
+    number of keys, or if removing an item took longer the more items are before it."""
     queue: FairWaiters[int, int] = FairWaiters()
     for item in range(100_000):
         queue.put(item % 50_000, item)

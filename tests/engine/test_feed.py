@@ -1,4 +1,4 @@
-"""The feed: which outcomes a live window keeps, and no calls while no window is open."""
+"""The feed of outcomes to the windows in which people watch deliveries live."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Filters: the event fields that they see, refused filters, and the position in the error."""
+"""Filters: which fields of an event a filter sees, and which filters are refused. The error says at which
+position of the filter the fault is."""
 
 import subprocess
 import sys
@@ -204,7 +205,8 @@ def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
 
 
 def test_the_library_comes_without_its_command_line() -> None:
-    # The check runs in a separate process, because other tests import the library's command line.
+    # Other tests import the command line of the CEL library, `cel.cli`. So this check runs in a process
+    # of its own, in which only `engine.filters` has been imported.
     said = (
         "import sys, engine.filters; before = 'prompt_toolkit' in sys.modules;"
         " import cel.cli; print(before, hasattr(cel.cli, 'app'))"

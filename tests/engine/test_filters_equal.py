@@ -29,8 +29,8 @@ values = st.recursive(
     ),
     max_leaves=6,
 )
-# The values mostly have types that the operators accept. With random types, hardly any expression has a
-# value.
+# Most values have types that the operators accept. If the types were random, the evaluation of almost
+# every expression would fail.
 payloads = st.one_of(
     st.fixed_dictionaries(
         {"a": numbers, "b": texts, "c": st.booleans(), "l": st.lists(scalars, max_size=3)}
@@ -123,11 +123,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def differs_by_intent(source: str, payload: bytes, mine: Any) -> bool:
-    """Return True for intended differences of the result `mine` from the library's (see
-    docs/api/filters.md).
+    """Return True if our filter may give another result than the library (see docs/api/filters.md).
 
-    Sizes count code points, not bytes. Arithmetic refuses unsigned integers. A map's keys have an order.
-    A list plus a map fails.
+    In our filters, `size` of a text counts code points, where the library counts bytes. Our arithmetic
+    fails with unsigned integers. A list plus a map fails.
     """
     if mine is FAILED and "+" in source and ("{" in source or b":{" in payload):
         return True

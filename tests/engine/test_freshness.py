@@ -1,4 +1,5 @@
-"""The configuration's age: unconfirmed configuration is stale, except while the loop was held up."""
+"""The configuration's age. A configuration that nobody confirms becomes stale after 5 s. Time in which
+the event loop did not run is not counted, up to a limit."""
 
 import pytest
 import trio
@@ -8,7 +9,8 @@ from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:
-    """A configuration. A test sets its `confirmed_at`, which `storage.audit.changes` sets in a server."""
+    """A configuration whose `confirmed_at` a test sets. Outside of tests, `storage.audit.changes` sets
+    `confirmed_at`."""
 
     def __init__(self) -> None:
         self.confirmed_at: float | None = None
@@ -28,14 +30,14 @@ async def known(nursery: trio.Nursery, mock_clock: MockClock) -> Configuration:
 
 
 async def passes(clock: MockClock, seconds: float) -> None:
-    """Advance the time while the loop runs."""
+    """Advance the time in small steps. The event loop runs after each step."""
     for _ in range(round(seconds / LOOK_S)):
         clock.jump(LOOK_S)
         await wait_all_tasks_blocked()
 
 
 async def held(clock: MockClock, seconds: float) -> None:
-    """Advance the time within one step of the loop."""
+    """Advance the time at once, as if one step of the event loop had lasted that long."""
     clock.jump(seconds)
     await wait_all_tasks_blocked()
 

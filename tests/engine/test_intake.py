@@ -91,7 +91,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
     fates: list[Fate] = []
-    known: list[int] = []  # the number of submissions with a fate, at each step of another task
+    known: list[int] = []  # the number of deliveries with their actors, at each step of this task
     count = 3 * ARRIVALS_AT_ONCE + 1
     async with running(store, destinations) as intake:
         submission = make(fates, events=count)
@@ -100,7 +100,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
             known.append(len(destinations.deliveries))
             await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*known, count])]
-    # Trio shuffles tasks, so the intake can make two steps between two counts.
+    # Trio runs tasks in random order. So the intake can run twice between two counts of this task.
     assert max(steps) <= 2 * ARRIVALS_AT_ONCE
     assert destinations.deliveries == submission.deliveries
     seqs = [each.seq for each in submission.deliveries]
@@ -318,7 +318,8 @@ async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivere
 
 
 class LockedStore(FakeIntakeStore):
-    """A store whose lock wait ends with `fault` after 100 ms, until it is `free`."""
+    """A store whose rows are locked. Each statement waits 100 ms and then fails with `fault`. Statements
+    succeed once `free` is True."""
 
     def __init__(self, fault: type[StoreError]) -> None:
         super().__init__()
@@ -336,7 +337,8 @@ class LockedStore(FakeIntakeStore):
 async def test_a_lock_that_is_kept_leaves_no_client_without_an_answer(
     fault: type[StoreError], destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
-    """The refusal is "internal" if an earlier try may have been written, otherwise "overloaded"."""
+    """The client is told "internal" if an earlier try may have written the event, and "overloaded" if no
+    try can have written it."""
     for lost, refusal in ((False, "overloaded"), (True, "internal")):
         fates: list[Fate] = []
         store = LockedStore(fault)

@@ -33,7 +33,10 @@ def autojump_clock() -> MockClock:
 
 
 class Exclusive(FakeIntakeStore):
-    """One of two stores that share `busy`: the environments for which either of them is writing."""
+    """One of two stores that must not write for the same environment at the same time.
+
+    Both stores use the same set `busy`, which contains the environments that are being written for.
+    """
 
     def __init__(self, busy: set[int], *, first: int) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Expensive filters: they run for one event at a time, environments take turns, and each one's use is
-charged."""
+"""Expensive filters: they run for one event at a time, and environments take turns. The time that a
+filter uses is charged to the event's environment."""
 
 import gc
 import json
@@ -179,8 +179,9 @@ async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
 async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """If it were not refused, all hundred previews of a session would run, and its workspace's events
-    would wait behind them."""
+    """A workspace owes the time that its finished work used. Work that waits is refused once the
+    workspace owes too much. Otherwise a hundred previews of one session would all run, and the
+    workspace's events would wait behind them."""
     said: list[str] = []
 
     async def ask() -> None:
@@ -283,8 +284,8 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
 async def test_an_event_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """If it were not refused, events that arrive before any charge would all run, and later events would
-    wait a minute."""
+    """All these events arrive before any time is charged to their workspace. If waiting events were not
+    refused after the charge, all of them would run, and later events would wait a minute."""
     async with opened() as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")

@@ -1,4 +1,7 @@
-"""The look-up of refused events' idempotency keys: few at once, and no verdict if the look-up fails."""
+"""The look-up of a refused event's idempotency key: was an event with the same key accepted before?
+
+Few look-ups run at once. If a look-up fails, the reply is an error of the service.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any

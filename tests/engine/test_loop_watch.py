@@ -1,5 +1,4 @@
-"""The loop watch: it names each long step, its work and its workspace, and forgets them at the next
-step."""
+"""The loop watch: it logs each long step of the loop, with the work and the workspace of that step."""
 
 import gc
 from collections.abc import AsyncIterator, Callable

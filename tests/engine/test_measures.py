@@ -1,4 +1,5 @@
-"""The metrics of a group of outcomes: each outcome counts once, and outcomes of samples do not count."""
+"""The metrics of a group of outcomes. Each outcome is counted once. Outcomes of inspections are not
+counted."""
 
 from engine.core.counters import BUCKETS, latency_bucket
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement

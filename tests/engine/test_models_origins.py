@@ -1,4 +1,4 @@
-"""The origins that any workspace allows, while workspaces change their lists."""
+"""The set of all origins that at least one workspace allows, while workspaces change their lists."""
 
 from engine.model.quotas import WorkspaceSettings
 from engine.model.read_models import Models

@@ -1,4 +1,5 @@
-"""The retry of store calls in an outage: which calls, when, and with which argument."""
+"""The retry of store calls that fail. If an earlier try may have written, the next try tells the store
+so."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -17,7 +17,8 @@ TYPES = [
 
 
 def most(new: list[str], others: dict[str, list[str]]) -> int:
-    """Return the maximum number of rules, including the new one, that one type matches."""
+    """Return how many rules can match the same event type: the maximum over all types that the new rule
+    matches. The new rule is counted too."""
 
     def met(given: list[str], event_type: str) -> bool:
         return any(compile_pattern(each).fullmatch(event_type) for each in given)

@@ -1,5 +1,5 @@
-"""The intake of the service's own events: it retries refused events, lets events with an unknown fate
-enter once, and bounds the number of waiting events."""
+"""The intake of the service's own events. Refused events are retried. An event whose fate is unknown is
+not stored twice. The number of waiting events is bounded."""
 
 from itertools import pairwise
 from typing import Any
@@ -25,8 +25,8 @@ TYPE = "angarium.destination.disabled"
 
 
 class Intake:
-    """An intake that settles each submission at once: with the next of `fates`, or as durable if `fates`
-    is empty. With `hold`, it settles none."""
+    """An intake that settles each submission at once. The submission's fate is the next element of
+    `fates`, or DURABLE if `fates` is empty. While `hold` is True, no submission is settled."""
 
     def __init__(self) -> None:
         self.submitted: list[Submission] = []

@@ -1,5 +1,8 @@
-"""Links to the processes of parts: their route, and TLS. The certificate must have the digest that the
-other end sent in the link's handshake."""
+"""Links to the workers that own the parts: the address that a link dials, and TLS on the link.
+
+In the handshake, the other end sends the digest of its certificate. A certificate with another digest is
+refused.
+"""
 
 import socket
 import ssl
@@ -39,7 +42,10 @@ def links_of(folder: Path, rows: Sequence[NodeRow]) -> PartLinks:
 async def machine(
     digest: bytes, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[str, list[Caller]]]:
-    """Run another machine's server, which answers each message. Yields its address and its callers."""
+    """Run a server as on another computer. It answers one message on each link.
+
+    Yields the server's address, and a list to which the server appends the caller of each link.
+    """
     callers: list[Caller] = []
 
     async def serve(stream: trio.SocketStream) -> None:

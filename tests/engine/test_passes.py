@@ -1,4 +1,5 @@
-"""Loops over all keys, rules or environments: each works in slices and lets other tasks run between."""
+"""Loops over all keys, rules or environments: each loop works in slices, and other tasks run between two
+slices."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace

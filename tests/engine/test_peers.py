@@ -1,4 +1,5 @@
-"""Links between servers: the handshake, and the relay of a standby."""
+"""Links between nodes: the handshake of a link, and the relay with which a standby carries its clients'
+connections to another node."""
 
 import socket
 from collections.abc import AsyncIterator, Mapping, Set
@@ -179,10 +180,10 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
 async def outlived(
     node: str,
 ) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
-    """A relay whose standby server has taken over its part.
+    """Open a client's connection to `node` through a relay, then end the standby that ran the relay.
 
-    Yields the relay, and the client's and the server's end of a connection to `node` that it still
-    carries.
+    Yields the relay, which still carries the connection, the connection's end at the client, and its end
+    at `node`.
     """
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)

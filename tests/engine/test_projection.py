@@ -1,4 +1,5 @@
-"""The projection of committed configuration: a version that an actor did not get is passed again."""
+"""The projection of committed configuration: if an actor raises when it gets a new version, it gets that
+version again."""
 
 import pytest
 from msgspec import structs

@@ -186,8 +186,8 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
 
 
 async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery) -> None:
-    """A hundred strangers take a millisecond each. Whenever a known caller or a newcomer has data, at
-    most a handful of strangers come before it."""
+    """Serving a stranger takes a millisecond, and a hundred strangers have data. A known caller or a
+    newcomer that has data waits for a few strangers at most."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     order: list[str] = []
@@ -283,7 +283,8 @@ async def test_newcomers_and_strangers_rest_after_each_turn(
 async def test_a_class_does_not_rest_for_long_after_a_long_turn(
     mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
-    """The long turn: the process stands still for 10 s while it serves a connection of class STRANGER."""
+    """The process stands still for 10 s while it serves a stranger. Strangers must then wait no longer
+    than LONGEST_REST_S."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     ours, theirs = pair()

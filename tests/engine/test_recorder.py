@@ -320,8 +320,8 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
 async def test_a_dead_letter_that_a_person_settled_first_is_no_refused_outcome(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """The actor of an archived destination discards its dead letters. A person can have retried one
-    before."""
+    """The actor of an archived destination discards the destination's dead letters. If a person has
+    retried a dead letter before, it cannot be discarded. That is no error."""
     owner = Owner()
     discard = settled(2)
     discard.attempt, discard.status = None, DeliveryStatus.FAILED
@@ -391,8 +391,8 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
 async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """If the calls after the one that breaks were lost, a replay job or a workspace's limit could wait
-    for ever."""
+    """After a commit, the recorder calls everything that waits for the outcomes. If one call raises, the
+    next run must make the remaining calls. Otherwise a replay job could wait for ever."""
     told: list[str] = []
 
     def hears(name: str) -> Callable[..., None]:

@@ -389,7 +389,8 @@ def lanes_of(deliveries: Sequence[Delivery]) -> dict[str | None, list[str]]:
 
 
 @pytest.mark.parametrize("failing", [1, 10, 40])
-# True: the runner gets the first failure of each failing lane. False: it gets no outcome of these lanes.
+# heard: True if the runner is told of the first failure of each failing lane, False if the runner gets no
+# outcome of a failing lane.
 @pytest.mark.parametrize("heard", [True, False])
 async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_order(
     place: Place, autojump_clock: MockClock, failing: int, heard: bool
@@ -484,7 +485,8 @@ async def test_a_rate_holds(place: Place, autojump_clock: MockClock) -> None:
 async def test_a_rate_changed_elsewhere_holds_within_a_second(
     place: Place, autojump_clock: MockClock
 ) -> None:
-    """At the slow rate alone, the next replay would come a quarter of an hour later."""
+    """The slow rate is one replay in 1,000 s. A runner that kept that rate would enqueue no second replay
+    in this test."""
     job = place.store.add(place.destination("d1", 300), rate_per_second=0.001)
     place.nursery.start_soon(place.runner.run)
     await trio.sleep(10)

@@ -1,4 +1,5 @@
-"""Compiled routes: a bounded total weight, and floods of types displace only their sender's routes."""
+"""The cache of compiled routes. The total weight of the routes is bounded. An environment that sends a
+flood of event types displaces only its own routes."""
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_all_environments_together_have_a_bound(cache: RouteCache[str]) -> None:
 def test_floods_of_several_environments_displace_nobody_elses_routes(
     cache: RouteCache[str],
 ) -> None:
-    """Round-robin eviction would also take routes from owners that have few."""
+    """If each environment lost a route in turn, environments with few routes would lose theirs too."""
     for environment in range(10, 20):
         cache.put((environment, "kept", None), 1, "route", 1)
     for number in range(1_000):

@@ -141,8 +141,8 @@ def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
 
 
 def test_a_route_keeps_no_more_destinations_than_are_refused() -> None:
-    """A route keeps at most MAX_FANOUT + 1 destinations. With 100,000 it would be too heavy for the
-    cache, and so be compiled again for each event."""
+    """A route keeps at most MAX_FANOUT + 1 destinations: an event with so many is refused. A route with
+    100,000 destinations would not fit into the cache, and each event would compile the route again."""
     models = Models()
     for number in range(MAX_FANOUT + 10):
         models.put_destination(destination(f"d{number}"))

@@ -1,4 +1,5 @@
-"""Long numbers in payloads: the cost for a schema's check is counted before the check sees them."""
+"""Long numbers in payloads are expensive for a schema's check. The service estimates the cost first, and
+refuses the payload if the check would take too long."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""The check of the most expensive schemas: it pauses for other tasks after our code has executed a
-bounded number of lines."""
+"""The check of the most expensive schemas. The check pauses for other tasks each time it has run a
+bounded number of lines of our code."""
 
 import json
 import sys
@@ -13,7 +13,8 @@ from engine.model.errors import Refusal
 from engine.schemas.compiled import SCHEMA_BYTES
 from tests.fuzz.dearest import OURS
 
-# The lines that can run between two pauses, in some 6 ms. The most expensive check runs 2 million lines.
+# At most this many lines of our code may run between two pauses. They take some 6 ms. The most expensive
+# check runs 2 million lines in all.
 MOST_LINES = 350_000
 DEAREST: dict[str, Any] = {
     "alternatives": {"allOf": [{}] * 21_000},

@@ -1,4 +1,5 @@
-"""Patterns in schemas: their cost, to compile and to match, is checked before it arises."""
+"""Patterns in schemas. A pattern is refused before it is compiled if its compilation would take too long,
+and a text is refused before it is matched if the match would take too long."""
 
 import json
 from typing import Any
@@ -36,7 +37,8 @@ def test_a_pattern_that_is_written_out_and_read_anew_for_long_is_refused(escape:
     ],
 )
 def test_many_short_patterns_that_take_long_to_prepare_are_refused(pattern: str) -> None:
-    """900 patterns like the first one would take 0.2 s in one call, which no task can interrupt."""
+    """If 900 such patterns were compiled, the call would take 0.2 s, and no other task could run
+    meanwhile."""
     named = {pattern.format(number): True for number in range(700)}
     with pytest.raises(Refusal, match="take too long to compile together"):
         judged({"patternProperties": named})

@@ -184,7 +184,7 @@ def test_an_outline_refuses_nothing_that_its_schema_accepts(seed: int) -> None:
         assert part.is_valid(value) or not whole(schema).is_valid(value)
 
 
-# The most expensive schemas within the bounds. `large` makes a payload with the given number of values.
+# The most expensive schemas that the service accepts.
 HEAVY: dict[str, Any] = {
     "arrays compared": within("items", {"enum": [[n] for n in range(450)]}),
     "alternatives": within("items", {"anyOf": [{"const": n} for n in range(600)]}),
@@ -380,7 +380,8 @@ def test_a_schema_is_compiled_in_steps_and_kept_once() -> None:
 
 
 def test_members_may_depend_on_true_and_false() -> None:
-    """The computation of a schema's weight must not ask a boolean schema for its length."""
+    """A schema can be the value true or false, which has no length. The computation of a schema's weight
+    must not ask for it."""
     compiled, weight = judged({"dependentSchemas": {"a": False, "b": True}})
     assert weight > 0
     compiled.check(b'{"b":1}')

@@ -1,4 +1,5 @@
-"""The trace of a request: read, passed on and ignored as in W3C Trace Context."""
+"""The trace of a request, by the rules of W3C Trace Context: a valid trace is read and passed on, an
+invalid trace is ignored."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""The trouble log: it reports circuits and dead letters once, names the destination, and is bounded."""
+"""The trouble log: it reports each open circuit and dead letter once, with the destination's name. The
+number of log lines in a minute is bounded."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -10,8 +10,12 @@ from tests.patience import HANGS_S
 
 
 class Bucket:
-    """`failing` answers 503. `refusing` answers 403 with the body `said`. `lavish` sends more than
-    requested. `hanging` does not answer until `let` is set.
+    """A bucket whose faults a test turns on by attributes.
+
+    - `failing`: each request is answered with the status 503.
+    - `refusing`: each request is answered with the status 403, and the value of `said` is the body.
+    - `lavish`: the answer contains more bytes than were requested.
+    - `hanging`: no request is answered before the event `let` is set.
     """
 
     def __init__(self) -> None:
