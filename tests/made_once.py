@@ -1,5 +1,5 @@
-"""Caches for a test process: results that each test server or connection would otherwise
-compute again."""
+"""Caches for a test process. Without them, each test server and each connection would compute the same
+results again."""
 
 from types import MethodType, SimpleNamespace
 from typing import Any
@@ -9,7 +9,8 @@ from asyncpg import Connection
 from werkzeug.routing import Rule
 
 OWN_TYPES = 16_384  # PostgreSQL's own types have smaller OIDs, which are the same in every database
-# The attributes that compiling sets on a rule. Afterwards Werkzeug only reads them.
+# The attributes that Werkzeug sets when it compiles a `Rule`. Later, Werkzeug only reads these
+# attributes.
 COMPILED = ("_parts", "_trace", "_converters", "arguments", "_build", "_build_unknown")
 
 
@@ -47,8 +48,9 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # After the types' query, asyncpg prepares the caller's unnamed statement again. If the types were
-    # known, no query replaced that statement, and asyncpg must not prepare it again.
+    # The query for the types replaces the caller's unnamed statement, so asyncpg prepares that statement
+    # again after the query. If the types come from this cache, there was no query. The name "kept" tells
+    # asyncpg that it need not prepare the statement again.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

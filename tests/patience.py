@@ -14,14 +14,14 @@ BLOCKED_S = 0.002
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for an effect of real sockets that no event announces."""
+    """Wait until `condition` is true. Real sockets make it true, so no event can be set."""
     with trio.fail_after(HANGS_S):
         while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
             await trio.sleep(0.002)
 
 
 async def until_blocked(condition: Callable[[], object]) -> None:
-    """Wait for an effect of real sockets in a test whose clock stands still."""
+    """Wait until `condition` is true, in a test whose clock stands still. Real sockets make it true."""
     hangs_at = monotonic() + HANGS_S
     while not condition():
         assert monotonic() < hangs_at

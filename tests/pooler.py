@@ -1,7 +1,8 @@
 """A small PostgreSQL connection pooler for tests, with session or transaction pooling.
 
-It follows PgBouncer's defaults. It refuses unknown settings in the startup packet, and makes up the
-cancel keys of its clients. In transaction mode it uses the server connection that was returned last.
+The pooler follows PgBouncer's defaults. It refuses unknown settings in the startup packet, and gives each
+client a cancel key of its own. With transaction pooling, each transaction of a client can run on another
+connection to PostgreSQL: the pooler takes the connection that was used last.
 """
 
 import struct
@@ -41,7 +42,7 @@ class _Reader:
 
 
 class Pooler:
-    """Owns the server connections, at most `most` at once."""
+    """Owns the connections to PostgreSQL, at most `most` at once."""
 
     def __init__(self, socket_path: str, *, by_transaction: bool, most: int = 100) -> None:
         self._socket_path = socket_path

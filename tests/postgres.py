@@ -1,7 +1,8 @@
-"""One PostgreSQL server for a whole test run, with a database per test. Any process can start it.
+"""One PostgreSQL server for a whole test run, with a database per test.
 
-The server is not durable (fsync is off) and lives in a temporary folder. The process that pytest was
-started as stops and removes it. If that process is killed, a small watcher process does so.
+The first process of the run that needs the server starts it. The server is not durable (fsync is off),
+and its data is in a temporary folder. Pytest's main process stops the server and removes the folder. If
+the main process is killed, a small watcher process does so.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ rm -rf "$2"
 
 
 class TestServer:
-    """The server of a test run, which stops when the process `runner` ends."""
+    """The PostgreSQL server of a test run. It stops when the process with the id `runner` ends."""
 
     __test__ = False
 
@@ -58,7 +59,8 @@ class TestServer:
         return _with_database(self._url, database)
 
     def _started(self) -> str:
-        # PostgreSQL's account must be able to enter this folder. Its contents stay private.
+        # The account that PostgreSQL runs as must be able to enter this folder. The folders inside it
+        # stay private.
         self.folder.mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "starting").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -106,7 +108,8 @@ class TestServer:
     @asynccontextmanager
     async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
         name = f"test_{uuid.uuid4().hex[:12]}"
-        # The template's 700 small files are copied, because copying through the WAL takes twice as long.
+        # PostgreSQL copies the template's 700 small files. The other strategy writes the contents to the
+        # WAL, which takes twice as long.
         made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
         await trio.to_thread.run_sync(self._execute, made)
         try:
@@ -125,8 +128,8 @@ class TestServer:
 class Administrator:
     """A test process's connection for statements that create and drop databases.
 
-    Each test has its own trio loop. This connection outlives them, because it has an asyncio loop of its
-    own.
+    All tests of the process use this connection, although each test has a trio loop of its own. So the
+    connection does not belong to a test's loop: it has its own asyncio loop.
     """
 
     def __init__(self, url: str) -> None:
@@ -146,7 +149,8 @@ def _with_database(url: str, database: str) -> str:
     return url.replace("/postgres?", f"/{database}?", 1)
 
 
-# The number of sessions of the present database that wait for a lock. Other tests share the server.
+# The number of sessions that wait for a lock. Only sessions of this test's database are counted, because
+# other tests use other databases of the same PostgreSQL server.
 LOCK_WAITS = """SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'"""
 
@@ -155,8 +159,9 @@ LOCK_WAITS = """SELECT count(*) FROM pg_stat_activity
 async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
     """Hold the locks that a statement takes during the block.
 
-    PostgreSQL normally ends a pool's session that is idle in a transaction for 30 s. On a busy machine,
-    a server's start can take that long, so this session has no such limit.
+    Normally PostgreSQL ends a session of the pool that is idle in a transaction for 30 s. If the block
+    starts an Angarium server on a busy computer, the block can last longer. So this session has no such
+    limit.
     """
     async with bridge.pool.transaction() as holder:
         await holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -179,7 +184,7 @@ async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Ev
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:
-    """Poll a condition that another process makes true, which no `trio.Event` can announce."""
+    """Poll a condition until it is true. Another process makes it true, so no `trio.Event` can be set."""
     with trio.fail_after(within_s):
         while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours
             await trio.sleep(0.005)

@@ -28,7 +28,8 @@ class Crash(BaseException):
 
 
 class Dying:
-    """Forwards calls until the process dies, before or after one of them."""
+    """Forwards calls to the object `whole`. When `life` is used up, the call raises `Crash` before or
+    after it is forwarded, as if the process had died."""
 
     def __init__(self, whole: Any, life: "Life") -> None:
         self._whole = whole

@@ -1,4 +1,5 @@
-"""Retention of files: files go with their events, and contents with their last file, not earlier."""
+"""Retention of files. A file is removed together with its event. If several files have the same content,
+the content is removed together with the last of these files."""
 
 import hashlib
 from collections.abc import AsyncIterator

@@ -222,7 +222,8 @@ async def test_the_head_of_a_part_is_bounded(house: ServiceHouse, api: Caller) -
 async def test_names_and_numbers_that_cannot_be_kept_are_refused_in_headers_too(
     house: ServiceHouse, api: Caller
 ) -> None:
-    """Such values cannot be stored, or would make lists of files invalid JSON."""
+    """PostgreSQL cannot store a name with a zero byte. An infinite number in the metadata would make each
+    list that contains the file invalid JSON."""
     named = await raw(api, Content_Disposition="attachment; filename*=UTF-8''a%00b")
     assert (named.status, named.paths) == (400, ["fileName"])
     numbered = await raw(api, query="?metadata=%7B%22m%22%3A-1e999%7D")

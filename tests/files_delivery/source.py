@@ -25,7 +25,8 @@ def saying(status: int, *fields: str) -> bytes:
 
 @dataclass
 class Origin:
-    """Answers each path with its bytes or its function, other paths with 404."""
+    """A server whose answers are in `answers`, by path: bytes, or a function that answers. Any other path
+    is answered with 404."""
 
     port: int = 0
     answers: dict[str, bytes | Answering] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""The cache of events' files: bounded in bytes and number, and released afterwards."""
+"""The cache of events' files. The number of bytes and events in the cache is bounded, and an event is
+removed from the cache after some time."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, cast

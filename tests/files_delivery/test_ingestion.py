@@ -1,4 +1,5 @@
-"""Attachments at ingestion: accepted ones leave files, and nothing else does."""
+"""Attachments at ingestion: an accepted event's attachments become files. A refused or repeated event
+leaves no file."""
 
 import base64
 from typing import Any

@@ -1,8 +1,8 @@
 """A fuzzer for one door, guided by branch coverage: `python -m tests.fuzz DOOR --minutes 5`.
 
-It needs atheris, which is not a dependency, and reports if it is missing. An input that raises is kept
-in the corpus, in a file named by its hash. The developer who fixes the bug gives the file a telling name.
-The smallest inputs that reach new branches are kept too.
+The fuzzer needs the package atheris, which is not a dependency of ours. An input that raises is kept in
+the corpus, in a file with the input's hash as its name. The developer who fixes the bug gives the file a
+better name. Some small inputs that reach new branches are kept too.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from tests.fuzz.door import CORPUS, NAMES, door
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
 LARGEST_MIB = 2_048
-# The most inputs of a door that are kept because they reach new branches. The number is small because the
-# suite replays all of them.
+# At most this many inputs of a door are kept because they reach new branches. The number is small because
+# the test suite replays each of these inputs.
 KEPT = 20
 KEPT_BYTES = 400
 GROWN = "grown"
@@ -74,7 +74,7 @@ def _supervise(name: str, minutes: float, seed: int) -> int:
 
 
 def _keep(name: str, grown: Path) -> None:
-    """Keep a few small inputs, of all sizes, among those that reach new branches."""
+    """Keep a few of the inputs that reach new branches: inputs of different sizes, up to KEPT_BYTES."""
     folder = CORPUS / name
     for path in folder.glob(f"{REACHES}*"):
         shutil.copy(path, grown)

@@ -1,19 +1,18 @@
 """A search for a door's most expensive input: `python -m tests.fuzz.dearest event`.
 
-The work of an input is the number of Python lines that run for it: our code, and the Python code that
-it calls. The lines of a check's own oracle do not count. Seconds depend on the machine, but lines only
-on the input. A check calls our code once or several times. In a server, each call would be one step of
-the event loop. `Work.most` is the work of the most expensive call.
+The work of an input is the number of Python lines that run in our code, and in the Python code that our
+code calls. The lines of the check itself do not count. Lines depend only on the input, whereas seconds
+also depend on the computer. A check can call our code several times. In a server, each of these calls
+would be one step of the event loop. `Work.most` is the work of the most expensive call.
 
-An input is a `Recipe`: a head, a repeated part, and a tail. The search mutates small inputs and adopts
-each change that does not lower the work per byte. It tries the best ones at the door's largest size,
-and keeps them in the corpus as `dearest-...`. `counted` measures any other function: `counted(lambda:
-read_event(body)).most`.
+An input is built from a `Recipe`: a head, a repeated part, and a tail. The search changes recipes at
+random. It keeps a change if the work per byte does not fall. It then builds the largest inputs that the
+door accepts from the best recipes, measures them, and keeps the recipes in the corpus as `dearest-...`.
+`counted` measures any other function: `counted(lambda: read_event(body)).most`.
 
-A C call of a library counts as one line. Other tests show that such calls are linear
-(`test_patterns.py`), and the command prints the CPU's milliseconds beside the lines. The suite
-(`test_dearest.py`) replays each corpus as recipes, and requires each door to stay within
-`Door.most_lines`.
+A call of a C function counts as one line. So the command also prints the CPU time, and `test_patterns.py`
+shows that regular expressions take linear time. `test_dearest.py` replays each corpus as recipes, and
+requires that no input needs more lines than `Door.most_lines`.
 """
 
 import argparse
@@ -39,7 +38,7 @@ KEPT = 3
 
 
 class Work(Struct, frozen=True):
-    """Lines of our code that ran."""
+    """The number of Python lines that ran in our code, and in the Python code that our code called."""
 
     total: int
     most: int  # in one call
@@ -127,8 +126,8 @@ class Search:
         return work_of(self._target, data).most / max(len(data), self._size)
 
     def run(self, rounds: int) -> list[Recipe]:
-        """In each of `rounds` rounds, choose one of the best recipes and change it. Return the best, most
-        expensive first."""
+        """In each of `rounds` rounds, choose one of the best recipes and change it. Return the most
+        expensive recipes, the most expensive recipe first."""
         for _ in range(rounds):
             self._climbing.sort(key=lambda one: one[0], reverse=True)
             del self._climbing[max(KEPT * 4, 12) :]

@@ -1,4 +1,5 @@
-"""The fuzzer's doors. A door is code that reads a stranger's bytes, with a check of its invariants."""
+"""The fuzzer's doors. A door is a piece of our code that reads a stranger's bytes, together with a check
+for faults in this code."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -28,7 +29,8 @@ class Door(Struct, frozen=True):
     most_lines: int = 50_000  # our code's lines for an input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
-        """The kept inputs found a fault, or reach branches that no other input reaches."""
+        """Yield the files of the inputs that are kept. Such an input found a fault, reaches branches that
+        no other input reaches, or is among the most expensive inputs."""
         yield from sorted((CORPUS / self.name).glob("*"))
 
 
@@ -41,5 +43,6 @@ def cut(data: bytes, size: int) -> list[bytes]:
 
 
 def split(data: bytes) -> tuple[int, bytes]:
-    """Return the piece size in an input's first byte, and the rest of the input."""
+    """Return the value of the first byte, and the rest of the input. The value is the size of the pieces
+    in which the check gives the rest to the door."""
     return (data[0] or 1, data[1:]) if data else (1, b"")

@@ -1,7 +1,7 @@
-"""A counter of a regular expression's steps, with a matcher that backtracks as Python's does.
+"""A counter of the steps of a regular expression. Its matcher backtracks as Python's matcher does.
 
-Seconds depend on the machine, but steps only on the pattern and its input. The matcher has no
-shortcuts, because these save only a constant factor.
+The time of a match depends on the computer. The number of steps depends only on the pattern and the text.
+Python's matcher also has shortcuts, which save a constant factor. The counter leaves them out.
 """
 
 import re
@@ -173,7 +173,8 @@ def _is_in(item: Any, character: str) -> bool:
 
 
 class Attack(Struct, frozen=True):
-    """A text that repeats a pattern's repeated part and then does not match."""
+    """A text that makes a pattern backtrack: it contains the pattern's repeated part many times, and an
+    end that the pattern does not match."""
 
     head: str
     pump: str
@@ -200,8 +201,9 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
 def repeats_without_end(pattern: re.Pattern[Any]) -> int:
     """Return the number of repetitions with no bound or a large one.
 
-    A repetition of more than single characters counts twice, because it alone can match a text in many
-    ways. If the number is 1, a match of a whole text goes back over the text once at most.
+    A repetition counts twice if its repeated part can be longer than one character: such a repetition
+    alone can match the same text in many ways. If the returned number is 0 or 1, the matcher goes back
+    over the text at most once when it matches a whole text.
     """
     return sum(_endless(_tree(pattern)))
 
@@ -265,8 +267,8 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # All texts get the first continuation, then all get the second, and so on. If there are too many
-        # texts, the last ones are dropped.
+        # Combine each text with each continuation. The texts with the first continuation come first. If
+        # there are too many results, the last results are dropped.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 

@@ -65,7 +65,8 @@ def searched() -> set[str]:
 
 @cache  # many modules use the same pattern
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
-    """Return a text on which a pattern's steps per character grow with its length, or None."""
+    """Return a text that is too expensive for the pattern, or None. A text is too expensive if a longer
+    text of the same kind takes more steps per character."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):
         return None
     for attack in attacks(pattern):

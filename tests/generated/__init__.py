@@ -1,1 +1,1 @@
-"""Clients that generators create from the OpenAPI document: each compiles and runs the tutorial."""
+"""Tests of the clients that generators create from the OpenAPI document."""

@@ -1,4 +1,5 @@
-"""The makers of generated clients: each creates a client and a program that runs the tutorial."""
+"""The makers of generated clients, one per generator. Each maker creates a client, and a program that
+runs the tutorial with this client."""
 
 import json
 import os
@@ -16,8 +17,9 @@ INSTALL = "make tools"
 GO_MODULE = "example.com/tutorial"
 OAPI = ("-generate", "types,client,skip-prune", "-package", "angarium")
 OPENAPI_TYPESCRIPT = ("--default-non-nullable=false", "--empty-objects-unknown")
-# By default, openapi-generator omits the models of forms, although operations import them. In Go,
-# enumerations with a common word collide unless the words have a prefix.
+# By default, openapi-generator does not write the models of forms, although the code that it generates
+# imports these models. In Go, two enumerations with the same value collide unless their values have a
+# prefix.
 GENERATOR = ("--global-property", "skipFormModel=false")
 GENERATOR_GO = (
     "--additional-properties",
@@ -25,7 +27,8 @@ GENERATOR_GO = (
 )
 GENERATOR_JAVA = ("--library", "native")
 GENERATOR_TYPESCRIPT = ("--additional-properties", "importFileExtension=.js")
-# The programs run for some seconds, which is too short for optimized compilation.
+# The Java and Go programs run for a few seconds. Optimized compilation would cost more time than it
+# saves.
 JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 GO = (
     f"-gcflags={GO_MODULE}/...=-N -l",
@@ -68,7 +71,7 @@ def openapi_typescript(folder: Path) -> Command:
 
 
 def hey_api(folder: Path) -> Command:
-    # The client's modules import each other as bundlers and CommonJS expect.
+    # The modules of this client import each other in a form that only bundlers and CommonJS can resolve.
     _node(folder, "commonjs")
     run([NODE.programs / "openapi-ts", "-i", "openapi.json", "-o", "client"], folder)
     return _typescript(folder, "hey_api")

@@ -1,4 +1,5 @@
-"""Clients of popular generators: each compiles and runs the tutorial against a server."""
+"""Clients that popular generators create. Each client must compile, and must run the tutorial against a
+server."""
 
 import json
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.service.receiver import open_receiver
 async def test_a_generated_client_compiles_and_runs_the_tutorial(
     name: str, tmp_path: Path, bridge: Bridge
 ) -> None:
-    # The client is compiled outside the block of `open_service`, because this block has a time limit.
+    # The client is compiled before the server starts, because a test has limited time for the server.
     program = await trio.to_thread.run_sync(made, name, tmp_path)
     async with open_service(bridge) as house, open_receiver() as receiver:
         key = await house.keys.create(

@@ -1,4 +1,5 @@
-"""Declarations that no generator completes: routes in the table, commands, and handwritten methods."""
+"""Declarations that developers must write by hand: routes in the table, commands, and methods of the
+clients. These tests find missing declarations."""
 
 import re
 from dataclasses import replace

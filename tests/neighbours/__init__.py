@@ -1,5 +1,6 @@
-"""Stuck or hostile neighbours on a whole server: another workspace does not notice them.
+"""Tests of two workspaces on one server. The clients, receivers or stores of one workspace hang or are
+hostile. The other workspace must not notice it.
 
-`bench.isolation` measures the delay of the other workspace's events. These tests check that each
-neighbour stays within its limits.
+These tests check that the first workspace stays within its limits. `bench.isolation` measures how long
+the events of the other workspace are delayed.
 """

@@ -1,4 +1,5 @@
-"""Name servers that never answer: they use a share of the threads, and none of another workspace's."""
+"""Name servers that never answer. The look-ups of one workspace occupy a limited share of the resolver's
+threads, so the look-ups of other workspaces continue."""
 
 import socket
 import threading

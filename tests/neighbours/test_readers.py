@@ -1,4 +1,5 @@
-"""Clients that read no answer, at every endpoint: they hold no slot, and only bounded memory."""
+"""Clients that send requests to every endpoint and read no answer. Their answers use a bounded amount of
+memory, and another workspace's requests and events continue."""
 
 import re
 import socket

@@ -1,4 +1,5 @@
-"""Receivers with endless answers: they are read to a limit, and their connections are closed."""
+"""Receivers whose answers never end. Each answer is read up to a limit, and then its connection is
+closed."""
 
 from functools import partial
 
@@ -13,7 +14,8 @@ from tests.service.receiver import Receiver
 PIECE = b"x" * 65_536
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"  # the body ends with the connection
 CROWD = 16
-# The most bytes of one answer: the part that an attempt reads, and the buffers of both sockets.
+# At most this many bytes of one answer can be sent. An attempt reads some of them, and the buffers of
+# both sockets hold the rest.
 MOST = 16 << 20
 
 

@@ -1,4 +1,5 @@
-"""A file store that hangs: it delays its files, but neither events nor the API's reads."""
+"""A file store that does not answer. Uploads to the store wait, but events and the API's other requests
+do not."""
 
 import threading
 from pathlib import Path

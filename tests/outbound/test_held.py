@@ -1,5 +1,5 @@
-"""The limit on bytes that attempts hold: an attempt without room waits its turn, and never fails for
-that."""
+"""The limit on the memory that attempts use. If there is no room for an attempt's bytes, the attempt
+waits for its turn. It does not fail."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,5 @@
-"""Attempts on their way to the wire: through the necessary stages, each to exactly one end."""
+"""The sender of attempts. An attempt passes only the stages that it needs before its request is sent.
+Each attempt gets exactly one outcome."""
 
 from collections.abc import Callable
 from typing import Any

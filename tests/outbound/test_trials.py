@@ -1,5 +1,5 @@
-"""Trial runs of scripts: few at once. The body of a past attempt is made again by the script version that
-made it."""
+"""Trial runs of scripts. Few trials run at once. To show the body of a past attempt, the service runs the
+version of the script that made that body."""
 
 from typing import Any
 
@@ -38,7 +38,8 @@ SENT = SentVersion(
 
 
 class Held(Unchanged):
-    """Runs end when `go` is set. Templates put their configuration into the message."""
+    """Fake stages. A script's run ends when `go` is set. A template's message begins with the template's
+    configuration."""
 
     def __init__(self) -> None:
         self.go = trio.Event()

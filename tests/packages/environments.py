@@ -66,7 +66,7 @@ def build(project: Path, folder: Path) -> None:
 
 
 def empty_environment(folder: Path, wheels: Iterable[Distribution]) -> Environment:
-    """Create an environment with the requirements of `wheels`, including indirect ones."""
+    """Create an environment with the direct and indirect requirements of `wheels`, without `wheels`."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     environment = Environment(folder)
     for needed in closure(wheels):

@@ -1,9 +1,8 @@
 """The time from a wheel to the first verified delivery: `python -m tests.packages.first_delivery`.
 
-It creates an empty environment, installs the wheels with pip, and delivers an event. It prints each
-stage's wall time, and the CPU time of the programs in it. On a busy machine only the CPU time shows
-Angarium's cost. The stages after the installation count as Angarium's. `--bar SECONDS` fails if they
-take longer.
+The command creates an empty environment, installs the wheels with pip, and delivers an event. It prints
+the wall time and the CPU time of each stage. On a busy computer only the CPU time is meaningful. With
+`--bar SECONDS`, the command fails if the stages after the installation take longer.
 """
 
 import argparse
@@ -32,7 +31,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, *, ours: bool) -> Iterator[None]:
-        """A stage's CPU time is that of the programs that ended during it."""
+        """Measure the block as a stage. Its CPU time is the CPU time of the programs that ended in it."""
         wall, cpu = time.monotonic(), _cpu_of_children()
         yield
         self.add(name, time.monotonic() - wall, _cpu_of_children() - cpu, ours=ours)

@@ -26,7 +26,8 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An installer's sources: the packages of `make dist`, and a folder with all their requirements."""
+    """What an installer can install: `dist` has our packages from `make dist`, and `needed` has the
+    wheels of everything that our packages require."""
 
     dist: Path
     needed: Path
@@ -105,7 +106,8 @@ def test_the_page_tells_the_size(site: Path) -> None:
 
 @pytest.fixture
 def place(data_dir: Path) -> Path:
-    """Another account must be able to enter the folder: see `data_dir`."""
+    """A folder that other accounts can enter. If root runs the tests, PostgreSQL runs as another
+    account."""
     return data_dir.parent
 
 

@@ -1,7 +1,8 @@
 """The documented receivers in other languages.
 
-The ones in Go, Node and Java use the stock Standard Webhooks library of their language. Ruby and PHP
-use a stand-in for it, because the tests use no registry of these languages.
+The receivers in Go, Node and Java use the official Standard Webhooks library of their language. The
+receivers in Ruby and PHP use a stand-in for that library, because the tests use no package registry of
+these languages.
 """
 
 import json

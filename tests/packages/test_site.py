@@ -1,5 +1,5 @@
-"""The documentation site: diagrams, plots, the reference, and the errors that a build in `make check`
-finds."""
+"""The documentation site: its diagrams, plots and reference, and the faults for which the build in
+`make check` fails."""
 
 import json
 import re

@@ -36,7 +36,8 @@ def _folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def furnished() -> Iterator[House]:
-    """A server that was started once and stopped. Copies of its data start in half the time."""
+    """A server that was started once and then stopped. A server that starts on a copy of its data needs
+    half the time."""
     with _folder() as folder:
         with House(folder / "data") as house:
             pass
@@ -64,10 +65,10 @@ def open_house(furnished: House, program: str = "api.cli", **settings: str) -> I
 
 @pytest.fixture(scope="module")
 def house(furnished: House) -> Iterator[House]:
-    """The module's server, which its tests can kill and stop, but must leave running.
+    """The server of all tests of a module. A test can kill or stop the server, and must start it again.
 
-    It holds few deliveries in memory and passivates actors early, so much is read back from the store.
-    Its memory can be measured under any account.
+    The server holds few deliveries in memory and passivates actors early, so that much is read back from
+    PostgreSQL. It runs as `bench.traceable`, so that its memory can be measured without root.
     """
     settings = {
         "ANGARIUM_PASSIVATE_AFTER": "1",

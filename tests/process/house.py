@@ -1,6 +1,6 @@
-"""A real server in its own process, with a test's operations on it.
+"""A real server in its own process, and the operations with which tests control it.
 
-At its end, every house is searched for secrets in its log.
+When the tests of a server are over, the server's log is searched for secrets.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SHARE = 0.05  # of the time since a wait began: the next pause
 
 
 def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S) -> None:
-    """Poll until `condition` holds. Another process fulfils it, and no event announces that."""
+    """Poll until `condition` is true. Another process makes it true, so no event can be set."""
     waits_since = time.monotonic()
     while True:
         began = time.monotonic()
@@ -40,7 +40,8 @@ def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S)
             return
         looked = time.monotonic()
         assert looked < waits_since + within_s, f"not within {within_s:g} s: {what}"
-        # Polling opens a database connection, so it must leave CPU to the awaited process.
+        # The condition usually opens a database connection, which costs CPU time. Without pauses, polling
+        # would slow down the process that it waits for.
         pause_s = max(POLL_S, 3 * (looked - began), SHARE * (looked - waits_since))
         time.sleep(min(pause_s, RARELY_S))
 
@@ -201,8 +202,8 @@ class Client:
 
 
 def tenants_of(house: H, parts: int) -> list[H]:
-    """Create workspaces until each part has one. Return a copy of the house for each part, with a key of
-    the part's workspace."""
+    """Create workspaces until each part owns a workspace. Return a copy of `house` for each part, whose
+    API key belongs to a workspace of that part."""
     found: dict[int, H] = {}
     for number in count():
         if len(found) == parts:

@@ -1,4 +1,4 @@
-"""Servers that tests start beside each other on the test's database."""
+"""Several servers that a test starts on the same database."""
 
 import secrets
 import tempfile

@@ -18,8 +18,8 @@ class Poster(threading.Thread):
     """A thread that posts events or batches one after another, in its own lane, with idempotency keys.
 
     An event with an unknown fate is posted again until it is accepted. A batch with an unknown fate is
-    not posted again: its rows must exist completely or not at all. A request that was refused with 503
-    is given up, and must not be stored.
+    not posted again: later the test checks that all or none of its events are stored. If the first answer
+    to an event or batch is 503, it is not posted again, and the test checks that it is not stored.
     """
 
     def __init__(
@@ -94,7 +94,8 @@ class Poster(threading.Thread):
 
 @contextmanager
 def posting(*posters: Poster) -> Iterator[None]:
-    """Run the posters during the block, and wait for their last answers."""
+    """Run the posters during the block. Afterwards stop them, and wait until the requests under way are
+    answered."""
     for poster in posters:
         poster.start()
     try:

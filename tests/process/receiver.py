@@ -168,7 +168,7 @@ class _Server(ThreadingHTTPServer):
         self.closing = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A killed sender has closed its connections, so there is nothing to report."""
+        """Report nothing. Tests kill the server that sends the requests, which breaks its connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Chunked bodies: they are read as the grammar defines them, in any pieces."""
+"""Chunked bodies: they are read as the grammar defines, in whatever pieces the bytes arrive."""
 
 import re
 
@@ -19,7 +19,8 @@ Reading = tuple[bytes, bytes] | None
 
 
 def by_grammar(data: bytes) -> tuple[str, bytes, bytes]:
-    """Read a body by RFC 9112. Return `whole`, `more` or `bad`, the body, and the bytes after it."""
+    """Read a chunked body by RFC 9112. Return its state (`whole`, `more` or `bad`), the decoded body, and
+    the bytes after the body."""
     body, extensions, trailers = b"", 0, 0
     while True:
         line, end, behind = data.partition(b"\r\n")
@@ -70,7 +71,8 @@ def by_door(pieces: list[bytes]) -> tuple[str, bytes, bytes]:
 
 
 def check(data: bytes) -> None:
-    """Check that the decoder agrees with the grammar for any pieces. It may only refuse sooner."""
+    """Check that the decoder agrees with the grammar, in whatever pieces the bytes arrive. The decoder
+    may refuse a malformed body earlier than the grammar does."""
     size, data = split(data)
     expected = by_grammar(data)
     whole, pieces = by_door([data]), by_door(cut(data, size))

@@ -28,8 +28,8 @@ KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
 
 def check(data: bytes) -> None:
-    """An accepted destination can be shown. The shown document, used as a patch, changes
-    nothing.
+    """Check that each accepted destination can be shown. If a client sends the shown document back as a
+    patch, the destination must not change.
     """
     try:
         document = read_object(data)

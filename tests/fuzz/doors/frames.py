@@ -1,6 +1,8 @@
-"""Frames of HTTP/2 over the real connection object: it never fails and leaks nothing.
+"""Frames of HTTP/2 over the real connection object. The connection must not raise, and must give back the
+memory of all bodies.
 
-A request on the fast path beside `h2` gets the same answer as from `h2`, in any pieces.
+A request on the fast path, which does not use `h2`, must get the same answer as from `h2`. The answer
+must not depend on the pieces in which the bytes arrive.
 """
 
 import struct
@@ -66,8 +68,8 @@ class Outcome(NamedTuple):
 
 
 class Neighbour(_Reactor):
-    """The parts of the listener that a connection needs. It replies to an event immediately, or
-    (`waits`) when `answer` is called.
+    """A stand-in for the listener, with the parts that a connection needs. It replies to an event at
+    once. If `waits` is True, it replies when `answer` is called.
     """
 
     def __init__(self, waits: bool) -> None:
@@ -197,7 +199,8 @@ def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
 
 
 VARYING = (b"date", b"x-request-id")
-# These codes count as equal: the reader that finds the fault first chooses the code.
+# The error codes for malformed frames. Two outcomes with different codes of this kind count as equal: the
+# code depends on whether the fast path or `h2` finds the fault.
 _WRONG = (ErrorCodes.PROTOCOL_ERROR, ErrorCodes.COMPRESSION_ERROR, ErrorCodes.STREAM_CLOSED)
 
 
@@ -207,7 +210,8 @@ def _alike(one: Outcome, other: Outcome) -> bool:
 
 
 def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
-    """Return True if the connection ended at a second head, where `h2` may reset only the stream."""
+    """Return True if the connection ended because of a head for a stream that was used before. `h2` can
+    reset the stream instead, and keep the connection."""
     last = 0
     while len(data) >= 9:
         number = int.from_bytes(data[5:9], "big") & 0x7FFFFFFF
@@ -221,9 +225,9 @@ def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
 
 
 def check(data: bytes) -> None:
-    """Check that the answers do not depend on the fast path or on the pieces."""
+    """Check that the fast path gives the same answers as `h2`, in whatever pieces the bytes arrive."""
     size, data = split(data)
-    # The clock stands still. A real one needs a trio loop, which would cost more than the check.
+    # The clock stands still. Trio's own clock needs a trio loop, which would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         for pieces in (cut(data, 65_536), cut(data, size)):
             for waits in (False, True):

@@ -1,4 +1,5 @@
-"""Forms: any bytes with any boundary are refused with a reason, or read alike in any pieces."""
+"""Multipart forms. Any bytes with any boundary are either refused with a reason, or read as the same form
+in whatever pieces they arrive."""
 
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
@@ -43,7 +44,8 @@ async def _read(content_type: str, pieces: list[bytes]) -> Form:
 
 
 def check(data: bytes) -> None:
-    """Check that the pieces do not change the result, if the form fits into one slice."""
+    """Check that the result does not depend on the pieces in which the bytes arrive. For a form of more
+    than SLICE_BYTES, only check the limits on each reading."""
     size, data = split(data)
     content_type, _, body = data.partition(b"\n")
     said = content_type.decode("latin-1")

@@ -1,4 +1,4 @@
-"""Patterns of rules: an index finds exactly the matching ones, in short slices.
+"""Patterns of rules: the index finds exactly the patterns that match an event type, in short slices.
 
 An input's first line is an event type, and the other lines are patterns. Each pattern is used twice:
 unchanged, and with a unique last segment, so that repeated lines give different patterns.

@@ -1,7 +1,5 @@
-"""Requests over the real connection object: the grammar defines which bytes are a request and where it
-ends.
-
-The result does not depend on the pieces in which the bytes come.
+"""HTTP/1.1 requests over the real connection object. The connection must find the same requests as a
+reader that follows the grammar of RFC 9112, in whatever pieces the bytes arrive.
 """
 
 import re
@@ -47,7 +45,8 @@ class Request(NamedTuple):
 
 
 def by_grammar(data: bytes) -> tuple[list[Request], str]:
-    """Read requests by RFC 9112. Return the requests and `more` or `bad` for the rest."""
+    """Read requests by RFC 9112. Return the complete requests, and a word for the bytes after them:
+    `more` if further bytes can make them a request, `bad` if not."""
     found: list[Request] = []
     while True:
         while data.startswith(b"\r\n"):
@@ -154,7 +153,8 @@ class _Ingest:
 
 
 class _House:
-    """The parts of the listener that a connection needs. It answers when a body is complete."""
+    """A stand-in for the listener, with the parts that a connection needs. A request is answered when its
+    body is complete."""
 
     def __init__(self) -> None:
         self.reactor = _Reactor()
@@ -248,7 +248,7 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 
 def check(data: bytes) -> None:
     size, data = split(data)
-    # The clock stands still. A real one needs a trio loop, which would cost more than the check.
+    # The clock stands still. Trio's own clock needs a trio loop, which would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         whole, bad = by_door(cut(data, 65_536))
         pieces, bad_too = by_door(cut(data, size))
@@ -257,13 +257,15 @@ def check(data: bytes) -> None:
         for one, its in zip(seen, expected, strict=False):
             assert (one.method, one.path) == (its.method, its.path), (one, its)
             assert one.kind == "refused" or one.body == its.body, (one, its)
-        # `expected` has no request whose body is incomplete or malformed. The door can refuse such a
-        # request by its head, and never passes it to a handler.
+        # `expected` does not contain a request whose body is incomplete or malformed. The door can refuse
+        # such a request when it has read the head, but it must not pass the request to a handler.
         assert all(one.kind == "refused" for one in seen[len(expected) :])
         assert len(seen) <= len(expected) + 1, "a request was found where there is none"
     shorter, longer = sorted((whole, pieces), key=len)
     assert longer[: len(shorter)] == shorter
-    # After a refusal, the connection reads on or closes, depending on the bytes that it has received.
+    # After a refusal, the connection closes at once or reads further requests. Which of the two depends
+    # on the bytes that it has received by then. So only a refusal explains that one run saw fewer
+    # requests.
     if len(shorter) < len(longer):
         assert shorter
         assert shorter[-1].kind == "refused"

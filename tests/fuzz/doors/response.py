@@ -1,4 +1,5 @@
-"""Answers of receivers and sources: one result for any pieces, bounded, and never truncated unnoticed."""
+"""HTTP answers of receivers and of sources of files. The result must be bounded, and must not depend on
+the pieces in which the bytes arrive. A truncated answer must not look complete."""
 
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, WireError, retry_after_s
 from engine.wire.fetch_stream import Download
@@ -9,8 +10,8 @@ NOW = 1_700_000_000.0
 
 
 def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
-    """Return the answer, True if it broke the protocol, and True if it was complete before the
-    connection's end.
+    """Return the answer and two flags. The first flag is True if the answer broke the protocol. The
+    second flag is True if the answer was complete before the connection ended.
     """
     answer = Response()
     try:
@@ -25,7 +26,7 @@ def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
 
 
 def meaning(answer: Response, broken: bool) -> tuple[object, ...]:
-    """Return the parts of an answer that must not depend on the pieces."""
+    """Return the parts of an answer that must be the same in whatever pieces its bytes arrive."""
     if broken and not answer.status:
         return (broken,)
     return broken, answer.status, answer.headers, answer.body, answer.truncated, answer.complete
@@ -71,7 +72,8 @@ def check(data: bytes) -> None:
 
 
 def _check_cuts(data: bytes, step: int) -> None:
-    """If an answer defines its end, an earlier end of the connection does not complete it."""
+    """Cut off the end of a complete answer. What remains must not be taken for a whole answer, even if
+    the connection ends there."""
     for end in range(len(data) - 1, 0, -step):
         part, broken, ended = received([data[:end]])
         assert broken or ended, f"{data[:end]!r} was taken for the whole of {data!r}"

@@ -1,4 +1,5 @@
-"""Received webhooks: only signed ones are genuine, both for us and for the reference library."""
+"""Received webhooks: our library accepts only webhooks with a valid signature. The reference library must
+accept the same webhooks."""
 
 import base64
 import contextlib

@@ -1,5 +1,5 @@
-"""Destination templates: any leaf, configuration, event and answer is accepted or refused with a
-reason."""
+"""Destination templates. Any configuration, event, answer and leaf (a string in the template language) is
+accepted, or refused with a reason."""
 
 import json
 from typing import Any
@@ -26,8 +26,8 @@ OURS = "the template cannot render this event"  # the message for a fault that i
 
 
 def check(data: bytes) -> None:
-    """The first byte chooses the template. The other bytes are its configuration, an event, an
-    answer of its service, and a leaf (a string in the template language).
+    """The first byte chooses the template. The other bytes are used four times: as the template's
+    configuration, as an event, as an answer of the template's service, and as a leaf.
     """
     if not data:
         return

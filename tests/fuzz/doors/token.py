@@ -39,7 +39,8 @@ TOKENS = (
 
 
 def check(data: bytes) -> None:
-    """A token is accepted exactly if it equals one of ours, and only for its lifetime."""
+    """A token must be accepted if it equals one of ours and has not expired. Any other token must be
+    refused."""
     for own in TOKENS:
         for token in (data, own[: len(data) % len(own)] + data, own + data):
             genuine = _said(token) in {_said(each) for each in TOKENS}
