@@ -1,8 +1,8 @@
-"""A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
+"""A destination's actor. The actor has a mailbox and a state machine. The state machine decides, and the
+actor carries out the decisions: it sends, records and reads.
 
-The shell owns the attempts in flight and the settlements that are not durable yet. Before the shell
-replaces the state machine, it waits until all attempts have ended and all settlements are durable.
-"""
+Before the actor replaces its state machine, all attempts in flight must end, and all settlements must be
+durable."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,9 +26,9 @@ from engine.runtime.timers import Alarm, Timer
 
 
 class DestinationActor:
-    """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
-    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the first call of
-    `tell_arrived` brings all unsettled deliveries, if there are any."""
+    """One destination's actor. If `turn` raises, only this actor crashes. `low_seq`: each delivery of the
+    destination with a seq below `low_seq` is settled or RETRYING. `empty`: the store has no unsettled
+    deliveries of the destination, except those that the first call of `tell_arrived` brings."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Deliveries that do not fit into memory
-        stay in the store. `few`: a single delivery can be sent at once, without a turn."""
+        stay in the store. If `few` is True, a single delivery can be sent at once, without a turn."""
         if self.state.is_restarting:
             return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -83,7 +83,7 @@ class DestinationActor:
             self.wake()
 
     def reread(self, low_seq: int) -> None:
-        """Drop the state machine, and read the store again, at least from `low_seq` on."""
+        """Drop the state machine, and read the store again from `low_seq` or a lower seq on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self.wake()
         self._let_go(ActorSignal.RESTART)  # last, because it can raise
@@ -99,8 +99,8 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take a person's request. An order is lost if the actor drops its state machine before the order
-        is carried out. Therefore, callers repeat orders."""
+        """Take a person's request. The request is lost if the actor drops its state machine first.
+        Therefore, callers repeat an order until it is carried out."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -137,10 +137,10 @@ class DestinationActor:
             self._leave = how
         self.wake()
 
-    # --- work without a turn: a commit, and the fast path of a single delivery
+    # --- work outside turns: the commit of settlements, and the fast path of a single delivery
 
     def _inline(self, part: Callable[[Any], bool], about: Any) -> bool:
-        """Return `part(about)`. If `part` raises, make this actor crash, and return True."""
+        """Return `part(about)`. If the call raises, this actor crashes, and the result is True."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes

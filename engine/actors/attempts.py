@@ -22,12 +22,11 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # the most attempts that one turn begins: less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can begin another attempt while it uses fewer places than PORTION times the free places. If
-# only one workspace sends, it stops at four fifths of all places: then one fifth is free, and 4 times one
-# fifth is four fifths.
+# A workspace can begin another attempt while it uses fewer places than PORTION times the free places. A
+# workspace that sends alone can use four fifths of all places: PORTION times the fifth that stays free.
 PORTION = 4
-# After this time without an outcome, an attempt counts as lost. An attempt can wait some minutes before
-# it is sent. Then the receiver has at most 60 s to answer.
+# An attempt without an outcome counts as lost after this time. The time must be long: an attempt can wait
+# some minutes before it is sent, and then the receiver has up to 60 s to answer.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -45,19 +44,19 @@ class Attempts:
         portion: int = PORTION,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`congested` returns whether so many outcomes of a workspace wait for the recorder that the
-        workspace must begin no attempt."""
+        """`congested` returns True if too many outcomes of a workspace wait for the recorder. Such a
+        workspace begins no attempt."""
         self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
         self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        # By workspace: the number of its places in use. Each attempt in flight uses one place. A granted
-        # place is in use until the next turn of its actor.
+        # How many places each workspace uses. An attempt in flight uses one place. A place that was
+        # granted to an actor counts as used until the actor's next turn.
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # By delivery: its attempt, if this has no outcome, and the time of the first check that saw the
+        # By delivery: an attempt without an outcome, and the time at which `end_unheard` first saw the
         # attempt.
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
@@ -147,7 +146,7 @@ class Attempts:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Grant free places to waiting actors of one workspace after another, and wake these actors. Call
+        """Grant free places to waiting actors, and wake these actors. The workspaces take turns. Call
         this method also when the congestion of a workspace ends."""
         if self.halted:
             return
@@ -197,17 +196,17 @@ class Attempts:
         }
 
     async def watch(self, clock: Clock) -> None:
-        """Fail attempts that never end, until cancelled. Also call `pass_on` regularly, because an
-        earlier call can have raised before all free places were granted."""
+        """Until cancelled, fail attempts that never end. Also call `pass_on` regularly: if an earlier
+        call raised, free places were not granted."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
             self.end_unheard(trio.current_time(), clock.now())
             self.pass_on()
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail attempts that still have no outcome `UNHEARD_S` after this method first saw them.
+        """Fail each attempt that this method first saw UNHEARD_S ago and that still has no outcome.
 
-        `now` is on trio's clock, `wall` in seconds since the epoch.
+        `now` is the present time on trio's clock, `wall` the same time in seconds since the epoch.
         """
         seen, self._seen = self._seen, {}
         for delivery, flight in list(self._flights.items()):

@@ -19,7 +19,7 @@ class Awaited:
 
     @contextmanager
     def of(self, deliveries: Sequence[str]) -> Iterator[list[trio.Event]]:
-        """Yield a `trio.Event` for each delivery. The event is set when a settlement of the delivery is
+        """Yield a `trio.Event` for each delivery. The event is set when the delivery's next settlement is
         durable."""
         events = [trio.Event() for _ in deliveries]
         for delivery, event in zip(deliveries, events, strict=True):

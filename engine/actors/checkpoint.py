@@ -14,7 +14,7 @@ from engine.recording.group import SettlementOwner
 # An actor writes its backlog row's `low_seq` at most once in MARK_EVERY_S, and only after MARK_SETTLED
 # deliveries were settled since the last write. If every settlement wrote `low_seq`, destinations with few
 # events would write a row for each event. After a restart, the process reads all deliveries from the
-# written `low_seq` on, settled ones, too. MARK_SETTLED deliveries take 100 us.
+# written `low_seq` on, also those that are settled. To read MARK_SETTLED deliveries takes 100 us.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -35,8 +35,8 @@ class Recording(Protocol):
 class Checkpoint:
     """Owner of one destination's last backlog row and last snapshot.
 
-    While the actor is in memory, `mark` writes the backlog row without a due time, so that the waker
-    ignores the row.
+    `mark` writes the backlog row without a due time: the waker must ignore a destination whose actor is
+    in memory.
     """
 
     __slots__ = (
@@ -85,8 +85,8 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Write the backlog row. If the waker must activate the destination at some time, the row gets
-        this time. Returns whether the row got a time."""
+        """Write the backlog row, with the time of the destination's next retry, if there is a retry. The
+        waker activates the destination at this time. Returns whether the row has a time."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None
@@ -104,9 +104,8 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # `snapshot` and `_unwritten` are set before the write. If the write raises, the next state
-        # machine begins with this snapshot. The next call of `save` then writes even if the snapshot has
-        # not changed.
+        # Both attributes are set before the write. If the write raises, the next state machine begins
+        # with this snapshot, and the next call of `save` writes the snapshot even if it has not changed.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

@@ -39,8 +39,8 @@ class Clocked(Protocol):
 
 
 class Context:
-    """The services that all actors share. An actor calls `retired` when it leaves memory, and `gone`
-    when its destination is to be disabled."""
+    """The services that all actors share. An actor calls `retired` when the actor leaves memory, and
+    `gone` when the actor's state machine decides that the destination must be disabled."""
 
     __slots__ = (
         "attempts", "awaited", "crashes", "dispatcher", "gone", "jitter", "limits", "make_machine",
@@ -86,8 +86,8 @@ class Context:
         self.crashes = 0  # of all actors
 
     def now_of(self, actor: Clocked) -> float:
-        """Return the present instant. If the wall clock has stepped, first shift the instants that the
-        actor and its state machine remember."""
+        """Return the present instant. If the wall clock was set forward or back, first shift the instants
+        that the actor and its state machine remember."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -98,9 +98,9 @@ class Context:
         return now
 
     def fail(self, flight: Flight, error: Exception) -> None:
-        """Fail an attempt because `Sender.send` raised. A timer passes the failure to the actor, because
-        actors expect no outcome before `Sender.send` has ended. If the request is sent after all, its
-        outcome is ignored."""
+        """Fail an attempt because `Sender.send` raised. A timer passes the failure to the actor later,
+        because the actor is still in its turn and takes no outcome there. If the request is sent after
+        all, its outcome is ignored."""
         delivery = flight.delivery
         log.error(
             "attempt.not_begun", delivery=delivery.id, exc_info=error,
@@ -112,8 +112,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new state machine. If the wall clock has stepped since `snapshot` was taken, shift the
-        instants in the snapshot by the same time."""
+        """Return a new state machine that begins with `snapshot`. If the wall clock was set forward or
+        back since `snapshot` was taken, the snapshot's instants are shifted by the same amount."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)

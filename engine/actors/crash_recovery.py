@@ -19,7 +19,8 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# If there is no crash for this time plus MOST_BACKOFF_S, all earlier crashes are forgotten.
+# If an actor runs for this time without a crash, its earlier crashes are forgotten. The time is counted
+# from the last crash, and therefore MOST_BACKOFF_S, the longest backoff after a crash, is added.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a state machine begins without snapshot
@@ -94,8 +95,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine. The quarantine settles these deliveries, so drop their
-        late outcomes."""
+        """Return the deliveries to quarantine. This method also drops the late outcomes of these
+        deliveries, because the quarantine settles the deliveries."""
         guilty = [
             each.delivery
             for each in self._blames.values()

@@ -68,9 +68,9 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called to disable a destination. Its first flag: only deliveries of Angarium's own
-        events have failed. Its second flag: the destination has failed for too long. `forgettable` wakes
-        the intake, which then deletes backlog rows."""
+        """`gone` is called to disable a destination. Its first flag is True if only deliveries of
+        Angarium's own events have failed, its second flag if the destination has failed for too long.
+        `forgettable` wakes the intake, which then deletes backlog rows."""
         self._find, self._now, self._store = find, now, store
         self._passivate_after_s = settings.passivate_after
         self.actors: dict[str, DestinationActor] = {}
@@ -109,8 +109,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # A destination with an actor can be missing from `dirty`: if a person's request activated the
-        # actor, no backlog row existed then.
+        # Add also destinations that have an actor. An actor that a person's request activated can exist
+        # without a backlog row, and then its destination is not in `dirty`.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -121,16 +121,16 @@ class Directory:
                 actor.tell_arrived(group, few=few)
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed `deliveries` (in seq order) read the store again, because some may
-        not have reached their actors. Until then, keep the destinations' backlog rows."""
+        """Make actors read the store again, because some of the committed `deliveries` (in seq order) may
+        not have reached their actors. The destinations' backlog rows must stay until the read."""
         self.dirty.update(each.destination for each in deliveries)
         places = dict.fromkeys((each.event.environment, each.destination) for each in deliveries)
         self.doubt(places, deliveries[0].seq)
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
-        """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on,
-        because deliveries may have been committed. The destinations do not become dirty, because their
-        backlog rows may not exist."""
+        """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on. Use
+        this if deliveries were perhaps committed. The destinations are not added to `dirty`, because it
+        is not known whether their backlog rows exist."""
         for _, destination in destinations:
             self._forgettable.pop(destination, None)
         for environment, destination in destinations:
@@ -213,7 +213,7 @@ class Directory:
                 self.awaken(destination)
 
     def rouse(self, rows: Iterable[BacklogRow]) -> int:
-        """Start the actors of destinations whose retries are due; returns how many."""
+        """Start the actors of destinations whose retries are due. Returns how many were started."""
         return sum(self._start_dormant(row.destination) for row in rows)
 
     def _start_dormant(self, destination: str) -> bool:
@@ -244,8 +244,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Make an actor even if nothing waits: it discards the destination's dead letters. Archiving
-            # wrote a backlog row, which is put in `dirty` so that it is deleted when the actor has left.
+            # Even if nothing waits, an actor is needed to discard the destination's dead letters. The API
+            # wrote a backlog row. `dirty` notes this row, so that it is deleted when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -289,7 +289,7 @@ class Directory:
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return some backlog rows (environment, destination) to delete now, and remove them from
-        `dirty`. `without`: environments to skip, because the process's other intake writes for them."""
+        `dirty`. Skip the environments in `without`: another intake of this process writes for these."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -299,9 +299,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. Call this method after `arrived`. The intake later deletes
-        rows without a delivery: the delivery's idempotency key was in use, or the delivery had left the
-        DLQ."""
+        """Note backlog rows that were written. If no delivery was committed with a row (its idempotency
+        key was in use, or it had left the DLQ), the intake later deletes the row. Call this method after
+        `arrived`."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -1,4 +1,5 @@
-"""The dispatcher: one task that runs actors in turns, workspace by workspace. No turn awaits."""
+"""The dispatcher: one task that gives actors their turns. The workspaces take turns, too. A turn is a
+plain function call: no other task runs during a turn."""
 
 import time
 from collections.abc import Callable
@@ -35,8 +36,8 @@ class DispatcherStatistics(Struct, frozen=True):
 
 
 class Dispatcher:
-    """Owner of the fair queue of actors, by workspace. `enqueue` is called on the trio thread. An actor
-    must not be queued twice."""
+    """Owner of the queue of actors that wait for a turn. The queue is fair between workspaces. `enqueue`
+    is called on the trio thread. An actor must not be in the queue twice."""
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
         self._waiting: FairQueue[str, Turn] = FairQueue()
@@ -58,7 +59,7 @@ class Dispatcher:
         return not self._waiting.count
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the time at which work that begins now must stop, if it can use `slices` slices."""
+        """Return the time at which work must stop that begins now and may last `slices` * SLICE_S."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

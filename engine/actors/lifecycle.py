@@ -104,8 +104,8 @@ def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
 
 
 class Departure(Struct, frozen=True):
-    """What the directory must know of an actor that leaves memory. `clean`: no delivery is unsettled.
-    `sleeping`: the backlog row has the time at which the destination must be activated again."""
+    """The data that an actor leaves to the directory when it leaves memory. `clean`: no delivery is
+    unsettled. `sleeping`: the waker activates the destination again at the time in the backlog row."""
 
     clean: bool
     sleeping: bool

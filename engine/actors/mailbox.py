@@ -1,7 +1,7 @@
-"""A destination's mailbox: messages that are not handled yet, in order, bounded by count and bytes.
+"""A destination's mailbox: the messages that the destination's actor has not handled yet, in order.
 
-Arrivals that find no room *spill*: since they are durable, the mailbox only notes that they stay in the
-store. The number of other messages is bounded by the requests and attempts that cause them.
+The deliveries in a mailbox are bounded by count and bytes. A delivery beyond the bound *spills*: the
+mailbox only notes that the delivery is in the store.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Reset the delivery's attempt count, so that the outcome can be judged again. An earlier
-        judgement that was not recorded can have raised the count."""
+        """Reset the delivery's attempt count, so that a state machine can judge the outcome again. The
+        first judgement raised the count, but was not recorded."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -74,7 +74,7 @@ class Resumed(Struct, gc=False):
 
 
 class Spill(Struct, gc=False):
-    """Deliveries of one class that stay in the store: their highest seq, and their number."""
+    """A note of deliveries that are only in the store: their class, highest seq and number."""
 
     queue: DeliveryClass
     seq: int
@@ -85,16 +85,16 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. A delivery that does not fit into memory spills: it is read from the
-    store later. Then all later arrivals spill, too, until the mailbox holds no deliveries. This keeps the
-    order: the state machine must get deliveries in the order of their commits."""
+    """The messages to one actor. A delivery that does not fit into memory *spills*: it is read from the
+    store later. The state machine must get deliveries in the order of their commits. Therefore, after a
+    spill all later arrivals spill, too, until the mailbox holds no deliveries."""
 
     __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # The list is short, because arrivals in a row share one message. A deque would take 700 bytes,
-        # and would be no faster.
+        # The list is short, because arrivals in a row share one message. A deque would not be faster,
+        # and would take 700 bytes even if it is empty.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
@@ -108,7 +108,7 @@ class Mailbox:
 
     @property
     def pending(self) -> int:
-        """The number of deliveries that arrived and are not handled, spills included."""
+        """The number of deliveries that arrived and are not handled, in memory or only in the store."""
         spills = self.spills
         return self.deliveries + sum([each.count for each in spills]) if spills else self.deliveries
 
@@ -156,9 +156,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but do not merge them with earlier spills. This is for
-        arrivals while the store is read for a new state machine. The read counts some of the arrivals,
-        and a merged spill would count these a second time."""
+        """Note deliveries in spills of their own, as long as there are few spills. This is for arrivals
+        while the store is read for a new state machine. The read counts the first of these arrivals, too.
+        Their spills are dropped after the read, so that no delivery is counted twice."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -178,15 +178,15 @@ class Mailbox:
         self.spills = []
 
     def flights(self) -> list[Flight]:
-        """Return the attempts that have ended, but have no settlement in the recorder yet."""
+        """Return the attempts that have ended, but whose settlements the recorder does not have yet."""
         waiting = [message for message in self.messages if type(message) is Flight]
         return self.judged + waiting
 
     # --- to the state machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the state machine. Returns how many were passed. Each delivery in
-        a message counts as one message."""
+        """Pass messages to the state machine until about `most` are passed. Returns how many were passed.
+        A message with n deliveries counts as n messages."""
         messages = self.messages
         left = most
         while messages and left > 0:
@@ -212,8 +212,8 @@ class Mailbox:
         return most - left
 
     def judge(self, flight: Flight, machine: DestinationMachine, now: float) -> None:
-        """Pass an outcome to the state machine. Keep the outcome until the recorder has the
-        settlement."""
+        """Pass an attempt's outcome to the state machine. Keep the outcome until the recorder has the
+        settlement that the state machine decides on."""
         self.current = flight
         self.judged.append(flight)
         assert flight.outcome is not None
@@ -232,9 +232,9 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass all deliveries of the answer to the state machine at once, because the state machine's cursor
-    can only move past all of them. Returns the number of messages that the answer counts as in this
-    turn."""
+    """Pass all deliveries of an answer to the state machine in one call. An answer cannot be divided,
+    because the state machine then reads on after the answer's last delivery. Returns as how many messages
+    the answer counts."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -11,9 +11,8 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can take more deliveries while it holds less than PORTION times the free memory. If only one
-# workspace has deliveries, it stops at four fifths of the bound: then one fifth is free, and 4 times one
-# fifth is four fifths.
+# A workspace can take more deliveries while it holds less than PORTION times the free memory. A workspace
+# that is alone can hold four fifths of the bound: PORTION times the fifth that stays free.
 PORTION = 4
 
 
@@ -58,7 +57,7 @@ class Memory:
             self._waiting.pop(environment, None)
 
     def waiting(self, environment: int) -> int:
-        """Return how many deliveries of an environment wait, as of each actor's last turn."""
+        """Return how many deliveries of an environment wait. Actors report their numbers in each turn."""
         return self._waiting.get(environment, 0)
 
     def may_read(self, workspace: str, held: int) -> bool:
@@ -66,7 +65,8 @@ class Memory:
         return held < LEAST_READ or not self.full(workspace)
 
     def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
-        """Return how many deliveries (at most `limit`) and bytes (at most `size`) a read can return."""
+        """Return how many deliveries and how many bytes a read can return. The first number is at most
+        `limit`, the second at most `size`."""
         limits = self._limits
         held, held_bytes = self._of.get(workspace, (0, 0))
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
@@ -105,7 +105,7 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether the actor can read more now. `aside`: the arrivals that the state machine has
-        set aside in memory until this read ends. These arrivals are not counted, because otherwise they
-        could prevent the read."""
+        """Return whether the actor can read more deliveries now. `aside` is the number of arrivals that
+        the state machine has set aside until this read ends. They are not counted: if they filled the
+        share, neither they nor the read could go on."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

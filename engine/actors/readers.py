@@ -2,8 +2,8 @@
 
 While the store is away, a reader tries again until the store answers.
 
-*Patient* reads activate dormant destinations; all other reads are *urgent*. One reader at a time
-prefers patient reads, the other readers prefer urgent ones.
+*Patient* reads activate dormant destinations; all other reads are *urgent*. While no patient read is
+under way, a free reader takes a patient read first. Otherwise it takes an urgent read first.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from engine.runtime.fair_queue import FairQueue
 from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 
-# The most snapshots that one statement reads, which takes 0.6 ms. A statement for 1,024 snapshots would
-# take a fifth less time per snapshot, but 2 ms in all, and later requests would wait for the statement's
-# end.
+# The most snapshots that one statement reads. A statement for 256 snapshots takes 0.6 ms. A statement for
+# 1,024 snapshots would need a fifth less time per snapshot. But it would take 2 ms, and later requests
+# would wait for its end.
 SNAPSHOTS_AT_ONCE = 256
 
 
@@ -61,9 +61,9 @@ class Batch:
         return bool(self._parts)
 
     async def read(self, store: BacklogStore) -> None:
-        """Read the snapshots, and give each actor its own snapshot. If the store refuses a statement,
-        divide its snapshots between two statements. In this way, an unreadable row affects only its own
-        actor. After a StoreAwayError, call this method again."""
+        """Read the snapshots, and give each actor its own snapshot. If the store refuses to read a list
+        of snapshots, read each half of the list on its own. In this way, an unreadable row affects only
+        its own actor. After a StoreAwayError, call this method again."""
         for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
@@ -122,10 +122,10 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# A workspace can use another reader while it uses fewer readers than PORTION times the free readers. If
-# only one workspace reads, it stops at three of the four readers: then one reader is free, and 3 is not
-# less than 2 times 1. Without this limit, slow reads of one workspace could use all readers: a count of a
-# million deliveries takes seconds.
+# A workspace can use another reader while it uses fewer readers than PORTION times the free readers. In
+# this way, one workspace can use three of the four readers, and the fourth stays free for others. Without
+# this limit, one workspace's slow reads could use all readers. (To count a million deliveries takes
+# seconds.)
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -202,8 +202,8 @@ class Readers:
                 nursery.start_soon(self._work)
 
     async def _work(self) -> None:
-        # After a batch of snapshots, a reader prefers a read that is not a batch, so that neither kind of
-        # read waits for long.
+        # A reader prefers batches of snapshots. But after a batch it prefers another read, so that other
+        # reads do not wait for long.
         batched = False
         while True:
             found = self._next() if batched or not self._snapshot_reads.ready else None

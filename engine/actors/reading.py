@@ -19,8 +19,9 @@ from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 from engine.runtime.timers import Timers
 
-# If deliveries were committed while the store counted the waiting deliveries, the count is repeated.
-# After CONSISTENT_TRIES counts, the last result is used, which can be a little too high.
+# How often the store is asked to count a destination's waiting deliveries. If deliveries were committed
+# during a count, the store is asked again. The last answer is used in any case. It can then be a little
+# too high, because the mailbox counts deliveries that were committed during the count, too.
 CONSISTENT_TRIES = 3
 
 
@@ -74,9 +75,9 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # The limit of a ReadRequest is lowered when memory is short. The limits of the other requests
-        # stay, because the state machine takes an answer with fewer deliveries than the limit as the end
-        # of the store's deliveries.
+        # When memory is short, only the limit of a ReadRequest is lowered. If an answer to another
+        # request has fewer deliveries than the limit, the state machine concludes that the store has no
+        # more.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -99,8 +100,8 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore a state machine from this record. Also tell the state machine of the `spills` that the
-        read may have missed."""
+        """Restore a state machine from this record. Also tell the state machine of those `spills` whose
+        deliveries may have been committed after the read."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):
@@ -126,8 +127,8 @@ class Starter(Protocol):
         although the read can return some of these, too."""
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Begin with the data that was read. None: the read failed. Then ask for the read again after a
-        while."""
+        """Begin with the data that was read. None: the read failed, and the actor must ask for the read
+        again after a while."""
 
 
 class Start:
@@ -190,9 +191,9 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read the sums of a destination's unsettled deliveries. Arrivals alone can change these sums during
-    the read, because only the destination's actor settles its deliveries. The mailbox adds the arrivals
-    after `last_seqs`."""
+    """Read how many deliveries of a destination wait, and when the next retry is due. During this read,
+    new deliveries can be committed, but none is settled: the destination's actor waits for this read. The
+    deliveries after `last_seqs` are counted by the mailbox."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -203,8 +204,8 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # A RETRYING delivery at the head of a lane blocks the lane. So the state machine must begin to
-        # read at this delivery, even if `low_seq` is higher.
+        # A RETRYING delivery at the head of a lane blocks the lane. Therefore, the state machine must
+        # read from this delivery on, even if `low_seq` is higher.
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -220,7 +221,7 @@ class Starting(Protocol):
 
 
 class Resting(Protocol):
-    """The part of the directory that activates dormant destinations."""
+    """The methods of the directory that activate dormant destinations."""
 
     def activate_dormant(self, destination: str) -> Starting | None:
         """Return a new actor for a destination with a backlog. None: the destination has an actor
@@ -269,9 +270,9 @@ class Awakening:
 
 
 class PendingRead:
-    """The request of a state machine to the store, until the request is answered. There is only one at a
-    time. While memory is full, the request waits here. Each turn of the actor checks memory again. The
-    actor gets a turn whenever one of its deliveries ends."""
+    """A state machine's request to the store, until the request is answered. A state machine has at most
+    one request. While memory is full, the request waits here, and each turn of the actor checks memory
+    again."""
 
     __slots__ = ("under_way", "waits")
 
@@ -286,8 +287,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell the state machine that its waiting request has failed. A state machine with a request
-        cannot be replaced, and would have to wait for memory first."""
+        """Tell the state machine that its waiting request has failed. The actor cannot replace a state
+        machine that has a request, and this request would wait for memory first."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

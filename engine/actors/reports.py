@@ -18,7 +18,7 @@ HealthOf = Callable[[DestinationMachine | None, Destination, bytes | None, int],
 class ActorReport(Struct, frozen=True, kw_only=True):
     """A destination's actor at one instant. Instants are seconds since the epoch.
 
-    `state` is STARTING, RUNNING, RESTARTING or AT_REST (no actor is in memory: nothing to do).
+    `state` is STARTING, RUNNING, RESTARTING or AT_REST. AT_REST means that no actor is in memory.
     """
 
     state: str

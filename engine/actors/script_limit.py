@@ -9,12 +9,12 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The default two script workers can hold 64 jobs. The limit is higher, so that no worker lacks work. The
-# limit is one fortieth of the attempts that can be in flight by default.
+# The default script workers can hold 64 jobs together. With a higher limit, no worker lacks work. The
+# attempts that wait for scripts can fill one fortieth of all places for attempts, by default.
 MOST = 256
-# How many waiting actors are woken for each attempt that no longer waits for its script. Although one
-# attempt makes room for only one other, two actors can be woken: waking begins when the count has fallen
-# to half the limit, so there is more room.
+# How many actors are woken for each attempt that no longer waits for its script. Actors are first woken
+# when the count has fallen to half the limit. At that time there is room for many attempts, so more than
+# one actor can be woken.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 
@@ -29,8 +29,8 @@ class Member(Protocol):
 
 
 class ScriptLimit:
-    """Owner of each workspace's count of attempts that wait for their scripts, and of the actors that
-    this limit holds back. All calls are made on the trio thread."""
+    """Owner of two records: how many attempts of each workspace wait for their scripts, and which actors
+    the limit holds back. All calls are made on the trio thread."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -79,9 +79,9 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake WOKEN of the actors that this limit holds back in a workspace. `count`: how many attempts
-        of the workspace still wait for their scripts. If none does, no later call of `left` can wake
-        actors, so wake all of them now."""
+        """Wake WOKEN of the actors that this limit holds back in a workspace. `count` is how many
+        attempts of the workspace still wait for their scripts. If `count` is 0, wake all held actors,
+        because then no later call of `left` wakes them."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -43,7 +43,7 @@ class SnapshotPages(Protocol):
 
 
 class Snapshots:
-    """Owner of the snapshots that actors leave. Only `read_troubled` awaits."""
+    """Owner of the snapshots that actors leave."""
 
     def __init__(self, most: int = RECENT_SNAPSHOTS, troubled: int = TROUBLED_SNAPSHOTS) -> None:
         self._most = most
@@ -67,7 +67,7 @@ class Snapshots:
         return self._resting[self._troubled[destination]][destination].snapshot
 
     def take(self, destination: str) -> bytes | None:
-        """Return a snapshot and forget it. None: only the store has it."""
+        """Return a destination's snapshot and forget it. None: no snapshot is in memory."""
         self._forget(destination)
         return self._recent.pop(destination, None)
 

@@ -32,12 +32,12 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `why`: the reason for `group`, a sentence.
+    """A child of the supervisor. `why` is a sentence: the reason for `group`.
 
     If `run` takes `task_status`, the supervisor starts the next child only after `run` has called
-    `task_status.started`. After more than `restarts` restarts within `within_s` seconds, the supervisor
-    gives up. The pause before a restart is `backoff_s` seconds; each restart within `within_s` doubles
-    the pause.
+    `task_status.started`. If a child would need more than `restarts` restarts within `within_s` seconds,
+    the supervisor gives up. The pause before the first restart is `backoff_s` seconds. Each restart in
+    the last `within_s` seconds doubles the next pause, up to `most_backoff_s`.
     """
 
     name: str
@@ -70,8 +70,9 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """A child's task. The task can be cancelled only with its `scope`: if the nursery's cancellation
-    reached the tasks, all children would stop at once, instead of in order."""
+    """A child's task. `scope` shields the task from the nursery's cancellation, because this would stop
+    all children at once. The supervisor cancels one scope after the other, so that children stop in
+    order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
@@ -162,8 +163,8 @@ class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
     GivenUpError.
 
-    After a takeover by another process, it stops all children together, and calls `on_lost` to fail the
-    writes that the children still wait for.
+    After a takeover by another process, the supervisor stops all children at once. It then calls
+    `on_lost` to fail the writes that the children still wait for.
     """
 
     def __init__(
