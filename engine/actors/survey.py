@@ -30,8 +30,8 @@ class SurveyEntry(Struct, frozen=True, gc=False):
 
 IDLE = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
 DISABLED = SurveyEntry(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
-# The two states of destinations that have no actor and have not recovered from failures: with an open
-# circuit (FAILING), and with a closed circuit (UNRECOVERED).
+# The states of a destination that has no actor and has not recovered from failures: FAILING if its
+# circuit is open, UNRECOVERED if its circuit is closed.
 FAILING = SurveyEntry(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
 UNRECOVERED = SurveyEntry(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
 Survey = Mapping[str, SurveyEntry]
@@ -74,8 +74,9 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the survey of an environment. It lists only destinations that have an actor, a backlog,
-        or failures from which they have not recovered. For any destination, `entry_of` finds its state.
+        """Return the survey of an environment. The survey lists only destinations that have an actor, a
+        backlog, or failures from which they have not recovered. `entry_of` also returns the state of a
+        destination that is not in the survey.
         """
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)

@@ -14,13 +14,13 @@ from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
-# The most backlog rows that one look at the store reads.
+# The most backlog rows that one read of the store returns: those with the earliest retries.
 WAKE_AT_ONCE = 1_000
-# The pause after a look that activated fewer destinations than WAKE_AT_ONCE. A look reads the rows with
-# the earliest retries. Some of these rows can belong to destinations whose actors have started already,
-# but have not read the store yet. The pause gives these actors time to read.
+# The pause after a read that activated fewer destinations than WAKE_AT_ONCE. The other rows belonged to
+# destinations that were activated earlier. Their rows stay due until their actors have read the store,
+# and the pause gives the actors time for this.
 AGAIN_S = 0.1
-# The waker activates at most this many destinations, in a millisecond, before it yields to other tasks.
+# After this many activations, the waker yields to other tasks. 100 activations take a millisecond.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
 # If the clock steps back by more than this, the waker activates all dormant destinations with waiting
@@ -44,8 +44,8 @@ class Waker:
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor gets a turn soon, because a retry can be due now.
 
-        A long step back makes the waits of retries too long. Then dormant destinations with waiting
-        retries also get actors, and the actors shorten the waits.
+        After a long step back, the instants of retries are too late. Therefore, dormant destinations with
+        waiting retries get actors, too, and each actor moves its retries to earlier instants.
         """
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
@@ -88,7 +88,8 @@ class Waker:
                 again_s *= 2
 
     async def _look(self) -> tuple[int, bool]:
-        """Return how many destinations were activated, and whether further ones can be due."""
+        """Activate the destinations that are due next. Return how many were activated, and whether the
+        store can have more destinations that are due."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

@@ -15,7 +15,8 @@ from engine.model.words import ActorKindName
 class Principal(Struct, frozen=True, kw_only=True):
     """The author of a change: a key, an embed session, the command line, or the service itself.
 
-    `environment` is the number of the changed environment, None for a change of all of them.
+    `environment` is the number of the environment that is changed, or None if the change concerns all
+    environments.
     """
 
     kind: ActorKindName

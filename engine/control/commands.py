@@ -31,7 +31,7 @@ class CommandQueue:
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # held while a command runs, and while read models are replaced
-        # Runs the tasks that perform commands. A child of the engine's supervisor.
+        # The owner of the tasks that perform commands. The engine's supervisor runs this object.
         self.tasks = NurseryOwner()
         self._waiting = 0
 
@@ -42,7 +42,7 @@ class CommandQueue:
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
         """Perform a command and return its result, or raise its error.
 
-        Raises Refusal `overloaded` when the command was not begun. If the caller is cancelled, the
+        Raises Refusal `overloaded` if the command did not begin. If the caller is cancelled, the
         command still runs.
         """
         return await self._result(command, self._perform)
@@ -106,12 +106,12 @@ class CommandQueue:
 
 
 async def written(write: Awaitable[T]) -> T:
-    """Return the result of a write.
+    """Return the result of a write. Raises StoreAwayError if nothing was written, and Refusal `internal`
+    if the database may have committed the write.
 
-    The API answers StoreAwayError with 503, which promises that nothing was written. If the database
-    may have committed the write, this function therefore raises Refusal `internal` instead. If the
-    database did commit, the read models get the change from the write's notification, or from the
-    reload after the lost connection.
+    The API answers StoreAwayError with 503, and 503 promises that nothing was written. After Refusal
+    `internal`, the read models still get a change that was committed: from the write's notification, or
+    from the reload after the lost connection.
     """
     try:
         return await write

@@ -1,10 +1,11 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
-A session has the present rights of its API key, and ends when the key is revoked. Signing out ends
-the session in this process, and in others by a notification. A process that starts later, or is cut
-off from the database, accepts the session's token until the token expires.
+A session has the present rights of its API key, and ends when the key is revoked. When a person signs
+out, this process ends the session and notifies the other processes. But a process that does not get the
+notification, because it starts later or is cut off from the database, accepts the session's token until
+the token expires.
 
-A login code is a token of another kind: it opens one session, within ten minutes.
+A login code is another kind of token. Within ten minutes, it opens one session.
 """
 
 import base64
@@ -50,7 +51,8 @@ class NewConsoleSession(Struct, frozen=True):
 
 
 class ConsoleTokens:
-    """The signer and reader of tokens, and the list of ended sessions. Only the trio thread uses it."""
+    """Signs and reads the tokens of console sessions, and keeps the list of ended sessions. Only the trio
+    thread uses this object."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         self._models = models
@@ -155,7 +157,8 @@ def _session_of(credential: Credential) -> str:
 def session_reader(
     embed: SessionTokens, console: ConsoleTokens
 ) -> Callable[[bytes, float], Credential | None]:
-    """Return a function that finds the credential of an embed or console session's token."""
+    """Return a function that takes the token of an embed session or a console session and returns the
+    session's credential."""
 
     def read(token: bytes, now: float) -> Credential | None:
         if token.startswith((PREFIX, CODE_PREFIX)):

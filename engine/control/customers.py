@@ -128,8 +128,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. It refuses rows that a customer's session adds, never rows that a
-    workspace's key adds. But rows of both kinds count towards the quota."""
+    """The check of customers' quotas. All rows of a customer count towards the quota. When the quota is
+    used up, the customer's sessions can add no rows, but the workspace's keys still can."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store
@@ -139,10 +139,11 @@ class QuotaCheck:
     async def tally(
         self, principal: Principal, environment: int, quota: Quota
     ) -> CustomerTally | None:
-        """Check that the quota of a session's customer allows one more row, and return the tally of the
-        customer's account. If the principal is not a session, check nothing and return None.
+        """If the principal is a customer's session, check that the customer can add one more row, such as
+        a destination, and return the tally of the customer's account. Otherwise check nothing, and return
+        None.
 
-        Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
+        Raises Refusal `plan_limit` if the quota is used up, and 404 for an unknown account.
         """
         if principal.customer is None:
             return None
@@ -157,7 +158,8 @@ class QuotaCheck:
         return CustomerTally(account, used.tally)
 
     async def is_past(self, environment: int, tally: CustomerTally | None) -> bool:
-        """Return True if another session of the customer has added a row since `tally` was read."""
+        """Return True if the account's tally has changed since `tally` was read: another session of the
+        customer has added a row."""
         if tally is None:
             return False
         used = await self._store.used(environment, tally.account, 1)

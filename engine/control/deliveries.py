@@ -1,8 +1,8 @@
 """Commands on single deliveries that wait: retry a delivery ahead of its schedule, or cancel it.
 
-Both commands send an *order* to the actor of the delivery's destination. `cancel` waits until the store
-shows the change, and repeats the order meanwhile, because an actor that restarts can lose an order.
-`retry` sends the order once, and waits a second at most.
+Both commands send an *order* to the actor of the delivery's destination. An actor that restarts can lose
+an order. Therefore, `cancel` repeats the order until the store shows that the delivery is cancelled.
+`retry` sends the order once, and waits at most a second for the attempt's result.
 """
 
 from collections.abc import Iterable
@@ -35,8 +35,8 @@ class Actors(Protocol):
     awaited: Awaited
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
-        """Send a message to a destination's actor. The actor skips the message's deliveries that have
-        ended."""
+        """Send a message to a destination's actor. If the message names a delivery that has ended, the
+        actor skips this delivery."""
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -119,7 +119,7 @@ class DeliveryCommands:
         return await self._carried_out(found, Order.CANCEL, audit, own)
 
     async def resume(self, principal: Principal, record: DestinationRecord) -> None:
-        """Resume a destination: a wait for a Retry-After ends, and so does the pause of an open circuit.
+        """Resume a destination: end its wait for a Retry-After, or the pause of its open circuit.
 
         Raises Refusal 409 if the destination is archived or disabled.
         """

@@ -74,7 +74,7 @@ class DestinationCommands:
         make_key: Make = new_key,
     ) -> None:
         """`disabled` is called for each destination that was active and is disabled now.
-        `objection` returns why nothing can be sent to a host, or None.
+        `objection` returns why nothing can be sent to a host. It returns None for a permitted host.
         """
         self._store = store
         self._writer = writer
@@ -92,8 +92,9 @@ class DestinationCommands:
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination. Return it with the secret that is shown once (None for Ed25519).
 
-        Raises Refusal: 400 for an invalid draft; 402 if the plan, or the quota of the customer whose
-        session asks, allows no further destination; 404 for an unknown template or account.
+        Raises Refusal 400 for an invalid draft, 404 for an unknown template or account, and 402 if the
+        plan allows no further destination. If a customer's session asks, also raises Refusal 402 if the
+        customer's quota allows no further destination.
         """
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)
@@ -156,8 +157,8 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # The check of hosts looks up names, which can be slow. A check within the command would delay
-            # other commands.
+            # Hosts are checked before the command begins. The check looks up names in the DNS, which can
+            # be slow, and other commands would wait for it.
             present = await destination_of(self._store, principal, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
@@ -184,7 +185,7 @@ class DestinationCommands:
     async def archive(
         self, principal: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """End a destination for good: its waiting deliveries are discarded, its rules are removed."""
+        """End a destination for ever. Its waiting deliveries are discarded, and its rules are removed."""
         record = await self._set(principal, environment, identifier, DestinationStatus.ARCHIVED)
         await self._rules.remove_all_of(principal, environment, identifier)
         return record
@@ -192,12 +193,12 @@ class DestinationCommands:
     async def disable_gone(
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
-        """Disable a destination whose receiver answered 410. If `overdue` is True, the reason is that the
-        receiver failed for longer than the destination allows. If `quiet` is True, nothing is announced:
-        only deliveries of Angarium's own events failed at this destination.
+        """Disable a destination because its receiver answered 410 or, if `overdue` is True, failed for
+        longer than the destination allows. If only deliveries of Angarium's own events failed, `quiet` is
+        True, and no event announces the change.
 
-        Repeats the change while the store is away, and if another change of the destination was written
-        first. Logs an error that repetition cannot end, and does not raise that error."""
+        The change is repeated while the store is away, and if another change of the destination was
+        written first. Any other error is logged, and is not raised."""
         principal = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -206,8 +207,8 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # A new URL or template means a new receiver. The former receiver answered 410 or failed, not
-            # the new receiver, so the destination stays enabled.
+            # A new URL or template means a new receiver. It was the former receiver that answered 410 or
+            # failed, so the destination stays enabled.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

@@ -36,8 +36,8 @@ MOST = 10_000  # deliveries that one request takes out of the queue, within seco
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
 PATIENCE_S = 5.0  # the longest wait for a chunk; ingestion waits as long for its group
-# The longest pause after a chunk, unless `per_second` needs a longer pause. The pause lasts as long as
-# the chunk took, up to this limit. During the pause, the intake writes new events.
+# After each chunk there is a pause, in which the intake writes new events. The pause lasts as long as the
+# chunk took, but no longer than this. Only `per_second` can require a longer pause.
 LONGEST_REST_S = 0.1
 AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait
 EACH = 1  # per environment: a second request would only take the deliveries of the first
@@ -46,8 +46,8 @@ _CHANGES = {"retry": "retried", "discard": "discarded"}
 
 
 class Bulk(Struct, frozen=True):
-    """The result of a bulk request, in numbers of deliveries. A delivery that counts as `matched`, but
-    neither as `done` nor as `remaining`, left the queue during the request, or its event is gone."""
+    """The result of a bulk request, in numbers of deliveries. `matched` can be more than `done` plus
+    `remaining`: some deliveries left the queue during the request, or their events were removed."""
 
     matched: int
     done: int
@@ -55,16 +55,16 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The limits of one bulk request. `most`: the deliveries that it writes in total (None: `MOST`).
-    `per_second`: the deliveries that it writes per second (None: no limit)."""
+    """The limits of one bulk request. `most` is the largest number of deliveries that the request writes
+    (None: `MOST`). `per_second` is the largest number that it writes in a second (None: no limit)."""
 
     most: int | None = None
     per_second: float | None = None
 
     @property
     def chunk(self) -> int:
-        """The largest number of deliveries in one chunk. A chunk holds no more deliveries than
-        `per_second` allows in a second, but at least one."""
+        """The largest number of deliveries in one chunk: as many as `per_second` allows in a second, at
+        most CHUNK and at least 1."""
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:
@@ -106,10 +106,7 @@ class DeadLetterCommands:
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
-        """Return a delivery of the dead-letter queue, None if the delivery is not IN_DLQ.
-
-        Raises Refusal 404.
-        """
+        """Return a delivery. Return None if it is not IN_DLQ. Raises Refusal 404 if it is unknown."""
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):
             raise Refusal("not_found", "no such delivery")
@@ -118,7 +115,8 @@ class DeadLetterCommands:
     async def retry(
         self, principal: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> None:
-        """Retry one delivery. Raises Refusal 404 if it is not in the queue, 409 if its event is gone."""
+        """Retry one delivery. Raises Refusal 404 if the delivery is not in the queue, and 409 if its
+        event was removed."""
         found = await self.entry(environment, identifier, own)
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")
@@ -145,8 +143,8 @@ class DeadLetterCommands:
         shown: Mapping[str, Any],
         bound: Bound = UNBOUND,
     ) -> Bulk:
-        """Retry all deliveries that a filter selects, the oldest first. `shown`: the filter, as the audit
-        log shows it."""
+        """Retry all deliveries that a filter selects, the oldest first. `shown` is the filter, in
+        the form that the audit log shows."""
         return await self._all(principal, environment, which, shown, bound, "retry", RequeueEntry)
 
     async def discard_all(

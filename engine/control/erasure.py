@@ -41,13 +41,13 @@ class ErasureStore(Protocol):
     """The writes of an erasure."""
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase payload, metadata, attachments and files of an event, and the answers, errors and script
-        logs of its deliveries, in one transaction. Return False and erase nothing if a delivery waits or
-        is in the dead-letter queue, or if the event was erased before."""
+        """In one transaction, erase an event's payload, metadata, attachments and files, and the answers,
+        errors and script logs of its deliveries. If one of its deliveries waits or is in the dead-letter
+        queue, or if the event was erased before, erase nothing and return False."""
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase many events as `erase` does, but without an audit entry. Return those that were
-        erased."""
+        """Erase many events as `erase` does, but without an audit entry. Return the ids of the erased
+        events."""
 
 
 class ErasureCommands:
@@ -72,8 +72,8 @@ class ErasureCommands:
     async def erase(self, principal: Principal, environment: int, event: str) -> EventDetail:
         """Erase an event's content and return the event.
 
-        Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and
-        503 if an attempt in flight does not end in time: then nothing is erased yet.
+        First the event's waiting deliveries are cancelled, and its dead letters are discarded. Raises
+        Refusal 404. If an attempt in flight does not end in time, erases nothing and raises Refusal 503.
         """
         found = await self._required(environment, event)
         audit = self._writer.entry(

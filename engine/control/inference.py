@@ -104,7 +104,8 @@ def _proposal(
     """Return the most detailed schema that is not refused."""
     description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
     for depth in DEPTHS:
-        # The same object can occur twice in the schema. The copy through JSON makes two objects of it.
+        # One Python object can occur at two places of the schema. Encoding and decoding it as JSON makes
+        # a separate object for each place.
         schema = json.loads(json.dumps(schema_at(depth)))
         pause()
         proposal = SchemaDraft.model_validate(

@@ -54,7 +54,7 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Null is refused. If null were read as false, a caller who meant a dry run would send a request.
+    # `dryRun: null` is refused. The caller might mean a dry run, and false would send a request.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 
@@ -188,7 +188,7 @@ class Inspections:
 
 
 def rehearsed(destination: DestinationRecord, delivery: Delivery) -> DeliveryDetail:
-    """Return the record of a test, as if the test's attempt had just succeeded."""
+    """Return the record of a test that was not sent. The record shows an attempt that succeeded."""
     event, template = delivery.event, destination.template
     transform = destination.transform
     headers = [[name, None if is_secret(name) else value] for name, value in destination.headers]

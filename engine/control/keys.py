@@ -52,7 +52,8 @@ class NewKey(Struct, frozen=True):
 
 
 class Reach(Struct, frozen=True):
-    """The keys that a caller can see: those of one environment, and MCP keys if `mcp` is set."""
+    """The keys that a caller can see: the keys of one environment and, if `mcp` is True, the MCP keys of
+    the workspace."""
 
     workspace: str
     environment: int
@@ -120,7 +121,8 @@ class KeyCommands:
         return tenant
 
     async def ensure_workspace(self, name: str | None, *, kind: ActorKindName = "CLI") -> Tenant:
-        """Return the workspace of that name, by default the oldest. Create it if there is none."""
+        """Return the workspace named `name`. If `name` is None, return the oldest workspace. A workspace
+        that does not exist is created."""
         if name is None:
             everything = await self._tenants.all()
             if everything:

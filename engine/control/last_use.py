@@ -1,4 +1,4 @@
-"""The last use of each key. The process that saw the use writes it to the store within a minute.
+"""The last use of each key. The process that saw the use writes the time to the store within a minute.
 
 A process that is killed loses the uses of the last minute at most.
 """

@@ -17,8 +17,8 @@ from engine.model.documents import is_uuid
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# The loader yields to other tasks after this time. It does not count rows, because some rows take longer:
-# a destination with a template takes as long as twenty destinations without a template.
+# The loader yields to other tasks after this time, and not after a number of rows, because rows differ. A
+# destination with a template takes as long as twenty destinations without a template.
 SLICE_S = 0.002
 
 
@@ -49,8 +49,9 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Commands wait while the loader reads. To shorten the wait, the loader does not read destinations
-        and rules again if it knows their present version. Raises StoreError, and then changes nothing.
+        Commands wait while the loader reads. To shorten the wait, the loader skips the destinations and
+        rules whose present version is in the read models already. Raises StoreError if the rows cannot be
+        read, and then the read models stay as they are.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -76,8 +77,8 @@ class Loader:
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
         """Read the rows that notifications name. Raises StoreError. An unknown kind is ignored.
 
-        The loader takes the lock of the commands once, not once for each row, because it can wait long
-        for the lock.
+        The loader can wait long for the lock of the commands. Therefore it takes the lock once for all
+        rows.
         """
         known = [
             (self._kinds[kind], identifier)
@@ -142,8 +143,8 @@ class Breaks:
             await self.when_due()
 
     async def absent(self, here: Iterable[K], there: Iterable[K]) -> list[K]:
-        """Return the members of `here` that are not in `there`. Other tasks can run meanwhile; none of
-        them may change `here`."""
+        """Return the members of `here` that are not in `there`. Other tasks run during this call. They
+        must not change `here`."""
         present: set[K] = set()
         await self.between(present.add, there)
         gone: list[K] = []

@@ -51,8 +51,8 @@ class MachineCommands:
             await self._note(principal, machine, drained=True)
 
     async def undrain(self, principal: Principal, machine: str) -> None:
-        """End the drain of a machine: it gets its share of the parts again. Raises Refusal 404 for an
-        unknown machine, which is neither drained nor runs a live node."""
+        """End the drain of a machine: the machine gets its share of the parts again. Raises Refusal 404
+        if the machine is not drained and no live node runs on it."""
         if await written(self._drained.undrain(machine)):
             await self._note(principal, machine, drained=False)
         else:

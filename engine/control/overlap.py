@@ -10,8 +10,8 @@ VISITS = 500_000  # visits to patterns, some 100 ms; a longer search returns Tru
 
 
 class _SegmentPattern(NamedTuple):
-    """One pattern of a rule, split into segments. A segment None matches any segment of an event type.
-    If `tail` is True, the event type must have at least one more segment than the pattern."""
+    """One pattern of a rule, split into segments. The segment None matches any segment of an event type.
+    If `tail` is True, one or more arbitrary segments must follow."""
 
     rule: str
     segments: tuple[str | None, ...]
@@ -24,10 +24,10 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if the new rule and at least `at_most` other rules match the same event type, or
-    if the search takes too long.
+    """Return True if there is an event type that the new rule and at least `at_most` other rules match.
+    Also return True if the search takes too long.
 
-    `others`: the patterns of the other rules, by the rule's id.
+    `new` has the patterns of the new rule, `others` the patterns of each other rule by its id.
     """
     steps = Steps(pause)
     for own in (False, True):
@@ -50,7 +50,7 @@ def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
 
 
 class _Search:
-    """A search through event types, segment by segment. The new rule's patterns have the rule id ""."""
+    """A search through event types, segment by segment. In the search, the new rule's id is ""."""
 
     def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most
@@ -60,8 +60,8 @@ class _Search:
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
         """Return True if too many rules match the same event type.
 
-        The search has chosen the first `depth` segments of the event type. `live`: the patterns that can
-        still match after this choice.
+        The first `depth` segments of this event type are chosen already. `live` has the patterns that
+        match these segments.
         """
         if not self._enough(live):
             return False

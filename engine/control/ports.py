@@ -1,8 +1,8 @@
 """The protocols of the control plane's stores, and the projection of changes into read models.
 
-Every store method can raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and
-the notification to other processes. If the row has changed since the caller read it, a write does
-nothing, and returns False or None.
+Every store method can raise `StoreAwayError`. A write is one transaction: it writes the row and its audit
+entry, and notifies the other processes. If the row that a caller writes has changed since the caller read
+the row, the write does nothing, and returns False or None.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ class TenantStore(Protocol):
     """Workspaces and their environments."""
 
     async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
-        """Add a workspace with its three environments; None when the name is taken."""
+        """Add a workspace with its three environments. Return None if the name is taken."""
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan. Return False if its plan in the store is not
-        `workspace.plan`."""
+        """Replace the workspace's plan `workspace.plan` by `plan`. If the store has a third plan for the
+        workspace, another write came first: return False."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
@@ -93,8 +93,8 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment has `at_most`
-        destinations that are not archived, or if the account's tally has changed since `customer` was
-        read."""
+        destinations that are not archived. With `customer`, nothing is added if the account's present
+        tally differs from the tally in `customer`."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version of a destination."""
@@ -107,7 +107,8 @@ class DestinationStore(Protocol):
         """Return the present version."""
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, in any environment: for read models only."""
+        """Return a destination's present version, whatever its environment. Only read models need
+        this."""
 
     async def page(
         self,
@@ -147,8 +148,8 @@ class TransformStore(Protocol):
     ) -> bool:
         """Add the next version of a destination's script; the store assigns `version`.
 
-        Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if
-        the account's tally has changed since `customer` was read.
+        Nothing is added if the destination is archived, or if the workspace has `at_most` scripts. With
+        `customer`, nothing is added if the account's present tally differs from the tally in `customer`.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
@@ -180,21 +181,21 @@ class CustomerStore(Protocol):
         """Return an account."""
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account of any environment, for read models only. None if the account never had a
-        name, quotas or permissions."""
+        """Return an account, whatever its environment. Only read models need this. Return None if the
+        account never had a name, quotas or permissions."""
 
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose customerExternalId begins with `prefix`. The accounts are in the byte
-        order of the customerExternalId, and begin after the account whose id is `after`."""
+        """Return accounts whose customerExternalId begins with `prefix`, sorted by the bytes of the
+        customerExternalId. The first account is the one after the account with the id `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
         """Write the next version of name, quotas and permissions."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return how much of each quota an account uses. Each count stops at `at_most`. None for an
-        unknown account."""
+        """Return how much of each quota an account uses. Each count stops at `at_most`. Return None for
+        an unknown account."""
 
 
 class RuleStore(Protocol):
@@ -208,15 +209,15 @@ class RuleStore(Protocol):
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule.
+        """Add a rule. Nothing is added in these cases:
 
-        Nothing is added if the destination is archived, if the environment has `at_most` rules, if a
-        rule of the environment was written after `tally` was read, or if the account's tally has
-        changed since `customer` was read."""
+        - The destination is archived, or the environment has `at_most` rules.
+        - `tally` is given, and a rule of the environment was written after `tally` was read.
+        - `customer` is given, and the account's present tally differs from the tally in `customer`."""
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version of a rule. Nothing is written if another write changed a rule of the
-        environment after `tally` was read."""
+        """Write the next version of a rule. With `tally`, nothing is written if a rule of the environment
+        was written after `tally` was read."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
@@ -231,16 +232,16 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the patterns of rules that have a filter, and the tally of all the environment's rules.
-        Only rules whose destination is tied to `account` are read (None: tied to no account). The read
-        stops when it has found more than `at_most` patterns."""
+        """Return the patterns of those rules that have a filter and whose destination is tied to
+        `account` (None: to no account). The read stops when it has found more than `at_most` patterns.
+        Return also the tally, which changes with each write of a rule in the environment."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return the recorded failures of filters, by rule."""
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add failures of filters to the records of their rules. Skip a rule whose filter has changed
-        since the failure."""
+        """Record failures of rules' filters. A failure is skipped if the rule's filter has changed since
+        the failure."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove a rule."""
@@ -249,7 +250,7 @@ class RuleStore(Protocol):
         """Return a rule."""
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule, in any environment: for read models only."""
+        """Return a rule, whatever its environment. Only read models need this."""
 
     async def page(
         self,
@@ -277,8 +278,9 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """The next events of a request to erase, up to the id `through`. `ids`: the events that still have
-    contents. `erased`: how many events were erased since the request. `end`: no more events follow."""
+    """The next events of a request to erase. `through` is the id of the last of these events. `ids` are
+    the events that still have contents. `erased` is how many of the events were erased since the request.
+    `end` is True if no more events follow."""
 
     ids: list[str]
     erased: int
@@ -303,7 +305,7 @@ class ErasureRows(Protocol):
         """Return a bounded number of the events beyond the cursor."""
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
-        """Move the cursor of a request; `at_ms` ends it."""
+        """Move the cursor of a request to `through`. If `at_ms` is given, the request is finished."""
 
 
 class SettingsStore(Protocol):
@@ -317,7 +319,8 @@ class SettingsStore(Protocol):
 
 
 class KnownVersions(Protocol):
-    """The versions of destinations and rules that this process has read already; 0 for an unread row."""
+    """The versions of destinations and rules that this process has read. The version of a row that this
+    process has not read is 0."""
 
     def destination_version(self, destination: str) -> int:
         """Return the version of the destination that this process has read."""

@@ -1,4 +1,4 @@
-"""The projection of committed configuration into the read models and the actors. Nothing here awaits."""
+"""The projection of committed configuration into the read models and the actors."""
 
 from collections.abc import Callable, Collection
 
@@ -25,7 +25,7 @@ NOWHERE = parse_target("https://destination.invalid/")  # a name that never reso
 
 class ModelProjection(Projection):
     """Writes committed changes into a server's read models, and passes destinations to their actors.
-    Only commands and the loader call the methods that change something.
+    Only commands and the loader call the methods that change read models.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class ModelProjection(Projection):
             record, environment.workspace, self._catalog, self.most_concurrency
         )
         self._configure(destination)
-        # This call comes last. If `_configure` raises, the read models still have the former version, so
-        # the next notification of this version is not ignored.
+        # This call comes last. If `_configure` raises, the read models keep the former version. Then the
+        # next notification of this version passes the check above, and the call is repeated.
         self._models.put_destination(destination)
 
     def rule(self, rule: RuleModel) -> None:

@@ -1,4 +1,4 @@
-"""Documents of replay jobs as callers write them. Nothing here awaits."""
+"""The documents in which callers describe replay jobs and bulk orders."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -119,7 +119,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Null is refused. If null were read as false, a caller who meant a dry run would change deliveries.
+    # `dryRun: null` is refused. The caller might mean a dry run, and false would change deliveries.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:
