@@ -24,8 +24,8 @@ Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
 
 class SecretRotation(Struct, frozen=True):
-    """A patch's request to rotate the signing keys. `grace_s`: how long the old key signs beside the new
-    one; None: the default."""
+    """A patch's request to rotate the signing keys. `grace_s` is how long the old key signs beside the
+    new key. None: the default time."""
 
     asked: bool = False
     grace_s: int | None = None
@@ -39,8 +39,8 @@ def rotation_of(patch: Mapping[str, Any]) -> SecretRotation:
 def first_keys(
     algorithm: SigningAlgorithm, secret: str | None, make: Make = new_key
 ) -> tuple[SigningKey, ...]:
-    """Return the keys of a new destination. `secret`: a secret that the caller chose, as text; None: a
-    new key is made. Raises Refusal 400 if the algorithm takes no secret."""
+    """Return the keys of a new destination. `secret` is the text of a secret that the caller chose. If
+    `secret` is None, a new key is made. Raises Refusal 400 if the algorithm takes no secret."""
     if secret is None:
         return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
     if algorithm is not SigningAlgorithm.HMAC_SHA256:
@@ -59,9 +59,9 @@ def next_keys(
     """Return the keys after a change. If the change asks for a rotation, or changes the algorithm, a new
     key comes first.
 
-    Raises Refusal 400 for a change to HMAC_SHA256 without a rotation. Only the answer to a rotation shows
-    the new secret, so the customer would not learn this secret. Also raises Refusal 400 for a grace time
-    if no key is replaced, and 409 if more than MAX_KEYS keys would sign.
+    Raises Refusal 400 if the algorithm changes to HMAC_SHA256 without a rotation: the caller would never
+    see the new secret, because only the answer to a rotation shows it. Also raises Refusal 400 if the
+    change has a grace time but replaces no key, and 409 if more than MAX_KEYS keys would sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm
@@ -91,7 +91,7 @@ def shown_secret(key: SigningKey) -> str | None:
 
 
 def public_key_texts(keys: tuple[SigningKey, ...], now: float) -> tuple[str | None, str | None]:
-    """Return the current and the previous public key as text. None in place of a key that is missing."""
+    """Return the current public key and the previous one as texts. A key that is missing is None."""
     current = public_key_text(keys[0])
     previous = next(
         (

@@ -22,20 +22,20 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.slice_executor import SliceExecutor
 
-# Each customer has the next two limits in each environment, for the rules of its destinations. All
-# destinations without a customer share the same limits.
+# MAX_FILTERS and MAX_FILTERED_PATTERNS apply to the rules of one customer's destinations in one
+# environment. The destinations without a customer count together as one more customer.
 #
-# The limit on the rules with a filter that match the same event type. Each filter takes at most 3 ms.
+# How many rules with a filter can match the same event type. Each filter takes at most 3 ms.
 MAX_FILTERS = 100
-# The limit on the patterns of all rules with a filter. To compare a new rule with these patterns, at most
-# 12 MB are read from the database.
+# How many patterns the rules with a filter can have together. A new rule is compared with all of them,
+# and for this up to 12 MB are read from the database.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# The limit on the characters of all patterns of one rule: enough for a hundred patterns of 40
-# characters. A limit of 25,600 was too high: a thousand rules with so many characters took 25 MB of
-# memory, and the slowest search for rules that match the same event type took half a second of CPU.
+# How many characters the patterns of one rule can have together: enough for a hundred patterns of 40
+# characters. With a limit of 25,600, a thousand of the largest rules would take 25 MB of memory, and the
+# search for rules that match the same event type up to half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 
@@ -125,7 +125,8 @@ class RuleCommands:
         await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, principal: Principal, environment: int, destination: str) -> None:
-        """Remove the rules of an archived destination. Other commands can run after every few rules."""
+        """Remove the rules of an archived destination, AT_ONCE rules at a time. Commands do not wait for
+        this method."""
 
         async def work() -> bool:
             rules = await self._store.page(environment, (destination,), None, None, AT_ONCE)
@@ -191,9 +192,9 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a rule that has already been checked. The check can take long, so it does not run within
-        a command, for which other commands would wait. Return False, and write nothing, if another rule
-        has changed since the check.
+        """Write a rule as a command. The rule was checked before the command, because the check can take
+        long and other commands would wait. If another rule has changed since the check, write nothing and
+        return False.
         """
 
         async def command() -> bool:
@@ -207,11 +208,12 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """Check that a rule with a filter keeps the limits together with the other rules that have a
-        filter. `present` is the version before, None for a new rule.
+        """Check MAX_FILTERS and MAX_FILTERED_PATTERNS for a rule and the other rules with a filter.
+        `present` is the rule's version before this change, or None for a new rule.
 
-        Return the environment's tally of rules as of the check. Return None if no check is needed: the
-        rule has no filter, or had one before with the same patterns and destination.
+        Return the environment's tally of rules at the time of the check. Return None if no check is
+        needed: the rule has no filter, or `present` has a filter, the same patterns and the same
+        destination.
         """
         if rule.filter is None:
             return None

@@ -61,7 +61,8 @@ JsonSchema = Annotated[
 
 
 class SchemaDraft(Document):
-    """An event schema as a caller writes it: at most 64 KiB in all."""
+    """An event schema as a caller writes it. The schema, its example and its description together have at
+    most 64 KiB."""
 
     event_type: EventType
     schema_: JsonSchema = Field(

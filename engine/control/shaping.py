@@ -59,7 +59,8 @@ def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
 
 
 def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
-    """Return the record that a draft describes. `rest`: the record's fields that no draft has."""
+    """Return the record that a draft describes. `rest` are the other fields of the record: those that a
+    draft does not have."""
     delivery = receiver.delivery
     return DestinationRecord(
         name=draft.name,
@@ -122,8 +123,8 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    # If the patch has none of these fields, they are not checked again: they were checked when they were
-    # written, and the checks can have become stricter since.
+    # Only a change of these fields is checked. They were also checked when they were written, but a new
+    # release can have stricter checks. A patch of another field must not fail because of these checks.
     if changed:
         check_authentication(following, catalog)
     return following
@@ -199,8 +200,8 @@ def _templated(
 def hosts_of(
     receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
 ) -> dict[str, str]:
-    """Return the hosts that a destination sends requests to. The key of a host is the field that sets
-    the host. Raises Refusal 400.
+    """Return the hosts that a destination sends requests to, as {field: host}. The field is the request's
+    field that sets the host. Raises Refusal 400.
     """
     hosts = {}
     host = _host_of(receiver, catalog)
@@ -224,15 +225,15 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a document after a patch, without the fields `without`. The headers in this document are
-    only checked: the record gets its headers from `engine.model.headers.patched`.
+    """Return a document after a patch, without the fields `without`. The document has headers only so
+    that they are checked. The record's headers come from `engine.model.headers.patched`.
     """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 
 
 def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Put the template's defaults in place of the delivery options that a patch has set to null."""
+    """Replace the delivery options that a patch has set to null by the template's defaults."""
     given = following.get("delivery")
     if given is None:
         following["delivery"] = dict(defaults)
@@ -242,7 +243,7 @@ def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> Non
 
 
 def _origin(url: str) -> tuple[bool, str, int] | None:
-    """Return where a URL leads (TLS, host, port); None if the URL is no longer accepted."""
+    """Return the origin of a URL (TLS, host, port). None if the URL is no longer accepted."""
     try:
         target = parse_target(url)
     except Refusal:
@@ -251,7 +252,7 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """Return a patch of headers without the headers that it sets to null, to remove them."""
+    """Return a patch of headers without its nulls. In a patch, null removes a header."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

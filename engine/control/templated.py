@@ -26,7 +26,8 @@ _ELSEWHERE = "the template leads elsewhere now: give this secret anew or remove 
 
 
 def required(catalog: Catalog, template: str) -> Definition:
-    """Return a template of the catalog. Raises Refusal 404, whose text names the field `templateId`."""
+    """Return a template of the catalog. Raises Refusal 404. The refusal's text names `templateId`, the
+    request's field."""
     definition = catalog.get(template)
     if definition is None:
         raise refused([Detail("templateId", "no such template")], "not_found")
@@ -41,10 +42,11 @@ def created(definition: Definition, given: Mapping[str, Any]) -> Template:
 
 
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
-    """Return a configuration after a merge patch. A mask in the patch keeps the stored secret.
+    """Return a configuration after a merge patch. If the patch has a mask for a secret, the secret keeps
+    its stored value.
 
-    Raises Refusal 400. It also raises it if the patch leads requests to another origin, but keeps a
-    stored secret: the other origin must not receive that secret.
+    Raises Refusal 400 for an invalid patch. Also raises Refusal 400 if requests would go to another
+    origin with a stored secret: the other origin must not receive that secret.
     """
     _bound(patch)
     present = json.loads(stored.config)
@@ -184,8 +186,9 @@ def previewed(
 ) -> TemplateOutput:
     """Return the request that a template would make of an outbound body.
 
-    Without `stored`, `given` is a configuration. With `stored`, `given` is a merge patch of the stored
-    configuration. `headers` are the destination's own. Secrets in `given` can be masked or left out.
+    If `stored` is None, `given` is a whole configuration. Otherwise `given` is a merge patch of the
+    stored configuration. Secrets in `given` can be masked or left out. `headers` are the headers that the
+    destination adds to the template's headers.
     """
     config = _config(definition, given, stored)
     unknown = {name for name, value in config.items() if value is None}
@@ -212,9 +215,11 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Merge `given` into the stored configuration. A masked secret keeps its stored value.
+    """Merge `given` into the stored configuration. If `given` has a mask for a secret, the secret keeps
+    its stored value.
 
-    A secret without a value is null in the result if `given` masks it or the template requires it.
+    A secret that has no value is null in the result if the template requires the secret, or if `given`
+    has a mask for it.
     """
     _bound(given)
     changes = {

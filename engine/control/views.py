@@ -1,4 +1,4 @@
-"""Views of configuration: the members that callers write, as JSON objects with secrets masked."""
+"""Views of configuration: JSON objects with the fields that callers write. Secrets are masked."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
@@ -155,5 +155,5 @@ def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool 
 
 
 def _number(value: float | None) -> float | None:
-    """Return a whole number as int: callers mostly write 5, not 5.0."""
+    """Return a whole number as int, because most callers write 5, not 5.0."""
     return int(value) if value is not None and value == int(value) else value

@@ -1,1 +1,2 @@
-"""Pure decisions: state, message and time in, commands out. Nothing here awaits or reads a clock."""
+"""The decisions about deliveries, as pure functions and objects. The caller passes messages and the time,
+and gets commands. No code here awaits or reads a clock."""

@@ -81,8 +81,8 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store. During a read from the same cursor, set the delivery aside in
-        memory instead, if there is room: it is placed after the read's answer."""
+        """Leave a delivery in the store. But while a read that could return the delivery is under way,
+        and memory has room, set the delivery aside in memory, to be placed after the read's answer."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -223,8 +223,8 @@ class Backlog:
         self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
-        """Place a delivery from the store. If this returns False, memory has no room for the delivery,
-        and the cursor must stop before it."""
+        """Place a delivery from the store. Returns False if memory has no room for the delivery. Then the
+        cursor must stop before the delivery."""
         if delivery.next_attempt_at is not None:
             self._judge_wait(delivery, now)
         if self.lanes is not None:
@@ -248,7 +248,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Drop the deliveries that were set aside during a read. They then wait only in the store."""
+        """Drop the deliveries that were set aside during a read. They are then only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -286,8 +286,8 @@ class Backlog:
     def forget(self) -> None:
         """Drop all waiting deliveries from memory, so that they are read again.
 
-        In an unordered destination, RETRYING deliveries are not read from the cursors but by due time:
-        their earliest due time is noted.
+        Most deliveries are read again because a cursor moves back. But the RETRYING deliveries of an
+        unordered destination are read by due time, so their earliest due time is noted.
         """
         window, reader = self.window, self.reader
         reader.forget()
@@ -318,7 +318,7 @@ class Backlog:
 
     def wake_at(self, now: float, opens_at: float | None) -> float | None:
         """Return the earliest of three instants: the next read, the next retry, and `opens_at`, when
-        sending is allowed again. None if there is none of them."""
+        sending is allowed again. None if there is no such instant."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -333,7 +333,8 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the deliveries in the store that are due after `latest`, and then shorten their waits."""
+        """Read the deliveries in the store that are due after `latest`. When the answer is placed, their
+        waits are shortened."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -378,7 +379,8 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
-        A negative count stays. It arises if a read returns deliveries before a message counts them.
+        A negative count stays: a read has returned deliveries before the message that adds them to the
+        count.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

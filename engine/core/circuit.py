@@ -1,9 +1,9 @@
-"""The circuit of one destination. It opens after failures in a row; then one delivery at a time is sent
-as a probe.
+"""The circuit of one destination. The circuit opens after failures in a row. Then one delivery at a time
+is sent as a probe.
 
-Only failures of the destination count. TRANSFORM and INTERNAL are failures of Angarium or of the
-tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts, because the
-destination's own host name resolves to the blocked address.
+Only failures of the destination count. TRANSFORM and INTERNAL failures are faults of the tenant's script
+or of Angarium. They do not count, and they do not end a row of failures. BLOCKED_ADDRESS counts, because
+the destination's own host name resolves to the blocked address.
 """
 
 from enum import IntEnum
@@ -118,7 +118,8 @@ class Circuit:
         self.probe = delivery
 
     def repaired(self, now: float) -> None:
-        """Note that an operator has changed the URL, enabled the destination, or ended its hold."""
+        """Note that an operator has changed the destination's URL, or enabled or resumed the
+        destination."""
         self.tries = 0
         self._signal(CircuitSignal.REPAIR, now)
         if self.state is CircuitState.OPEN:
@@ -127,8 +128,9 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore an open circuit from a snapshot. The clock can have been set back since the snapshot,
-        so `opened_at` is at most `now`, and the next probe comes after at most LONGEST_PROBE_S."""
+        """Restore an open circuit from a snapshot. If the clock was set back after the snapshot, the
+        instants in it can lie far in the future. Therefore, an `opened_at` after `now` becomes `now`, and
+        the next probe comes after LONGEST_PROBE_S at the latest."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

@@ -1,5 +1,5 @@
-"""The steps of the wall clock since this process began. A snapshot's instants are corrected by the steps
-that followed the snapshot."""
+"""The steps of the wall clock since this process began. When a snapshot is read, its instants are shifted
+by the steps that came after the snapshot."""
 
 import math
 from typing import NamedTuple
@@ -32,8 +32,9 @@ class ClockHistory:
     def since(self, taken_at: float, now: float) -> float:
         """Return the sum, in seconds, of the clock's steps since the instant `taken_at`.
 
-        A clock that was set back shows some instants twice: before and after the step. If `taken_at` is
-        such an instant, it is taken to be after the step, so that no failure seems longer than it was.
+        A clock that is set back shows some instants twice: before and after the step. If `taken_at` is
+        such an instant, the time after the step is assumed. A failure then never seems longer than it
+        was.
         """
         eras = [*self._eras, _Era(self._first, now, self.total_s)]
         found = [each for each in eras if each.first <= taken_at <= each.last]

@@ -57,7 +57,8 @@ AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):
-    """The work that the actor must do now. The actor asks again after a message, or at `wake_at`."""
+    """The work that the actor must do now. After its next messages, and at `wake_at`, the actor asks for
+    the next commands."""
 
     send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order

@@ -22,8 +22,8 @@ latency_bucket: Callable[[float], int] = partial(bisect_left, BOUNDS_MS)
 
 
 def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int | None]:
-    """Return percentiles (`shares` 0-1, ascending) from a latency histogram, interpolated within each
-    bucket. All are None if nothing was counted."""
+    """Return percentiles of a latency histogram, interpolated within each bucket. `shares` are between 0
+    and 1, and must ascend. If nothing was counted, all percentiles are None."""
     total = sum(buckets)
     if not total:
         return [None] * len(shares)
@@ -46,11 +46,12 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
 def _within_most(
     latency: Sequence[int], share: float, least: int, most: int, spent_ms: int
 ) -> int | None:
-    """Return a percentile if its bucket has more than half of all durations, else None.
+    """Return the percentile `share`. Return None if it is not in a bucket that has more than half of all
+    durations.
 
-    The percentile's place within the bucket is estimated from the mean of the bucket's durations. The sum
-    of these durations is `spent_ms` less the durations in all other buckets. Each duration in another
-    bucket counts as the middle of that bucket.
+    The percentile's place within the bucket is estimated from the mean of the bucket's durations. To find
+    their sum, the durations in the other buckets are subtracted from `spent_ms`, the sum of all
+    durations. For this, each duration in another bucket counts as the middle of its bucket.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -62,9 +63,9 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # `part` is the percentile's rank among the bucket's durations, from 0 (shortest) to 1 (longest). The
-    # durations are assumed to grow from `low` to `high` with a power of the rank. The exponent is the one
-    # with which the mean of all durations in the bucket is `mean`.
+    # `part` is the percentile's rank among the bucket's durations, from 0 (shortest) to 1 (longest). It
+    # is assumed that the duration with the rank r is low + (high - low) * r ** exponent. The exponent is
+    # chosen so that the mean of these durations is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -74,8 +75,8 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended in one slot of ten seconds. `number`: how many slots lie between the epoch
-    and this slot."""
+    """The attempts that ended in one slot, a span of ten seconds. `number` is the slot's number, counted
+    from the epoch."""
 
     number: int
     failures: int
@@ -113,7 +114,8 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Estimate the sum of durations from a histogram, for snapshots of older releases without the sum."""
+    """Estimate the sum of all durations from their histogram. Snapshots of older releases do not have the
+    sum."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -182,7 +184,7 @@ class Counters:
         self.last_error = error[:LAST_ERROR_CHARACTERS] if error else error
 
     def success_rate(self, now: float) -> float | None:
-        """Return the share of successes over the last five minutes, None without attempts."""
+        """Return the share of successes over the last five minutes. None if there was no attempt."""
         self._forget(now)
         attempts = sum(sum(slot.latency) for slot in self._slots)
         if not attempts:
@@ -196,10 +198,10 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending).
+        """Return percentiles of the durations of the last five minutes. `shares` must ascend.
 
-        No percentile is below the shortest or above the longest attempt. The histogram alone could give
-        such values: its buckets are often wider than the range of a receiver's latencies.
+        No percentile is below the shortest duration or above the longest. A percentile from the histogram
+        alone could be, because one bucket can cover more than all durations of a receiver.
         """
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
@@ -259,7 +261,7 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop slots that are too old. Drop slots in the future too, if the clock was set back."""
+        """Drop slots that are too old. If the clock was set back, drop also slots in the future."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

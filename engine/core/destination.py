@@ -25,7 +25,8 @@ class Bearer(Struct, frozen=True, rename="camel", tag_field="kind", tag="BEARER"
 class ClientCredentials(
     Struct, frozen=True, rename="camel", tag_field="kind", tag="OAUTH2_CLIENT_CREDENTIALS"
 ):
-    """The credentials for a token endpoint (RFC 6749, 4.4). Requests carry its tokens as BEARER."""
+    """The credentials for a token endpoint (RFC 6749, 4.4). Requests to the receiver carry the endpoint's
+    tokens as BEARER."""
 
     token_url: str
     client_id: str
@@ -114,6 +115,5 @@ class Destination(Struct, frozen=True, kw_only=True):
     method: HttpMethod = HttpMethod.POST
     authentication: ClientCredentials | MutualTls | None = None  # other kinds are among `headers`
     disable_after_s: int | None = None
-    # The version that last enabled the destination, and the one that last changed its URL. 0: unknown.
-    enabled_version: int = 0
-    moved_version: int = 0
+    enabled_version: int = 0  # the version that last enabled the destination; 0: unknown
+    moved_version: int = 0  # the version that last changed the destination's URL; 0: unknown

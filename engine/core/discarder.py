@@ -1,7 +1,7 @@
 """The settlement of deliveries that are not sent because their destination is archived or has `dryRun`.
 
-When a destination is archived, its waiting and its IN_DLQ deliveries become FAILED and DISCARDED, in any
-order.
+When a destination is archived, all its deliveries that wait or are IN_DLQ get the status FAILED and the
+DLQ status DISCARDED. They are settled in any order, even if the destination is ordered.
 """
 
 from collections.abc import Callable
@@ -41,13 +41,15 @@ class Discarder:
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the RETRYING deliveries of a read's answer. Further reads follow until none is left."""
+        """Settle the RETRYING deliveries of a read's answer. More reads follow until the store has no
+        more RETRYING deliveries of the destination."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the IN_DLQ deliveries of a read's answer. Further reads follow until none is left."""
+        """Settle the IN_DLQ deliveries of a read's answer. More reads follow until the store has no more
+        IN_DLQ deliveries of the destination."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
@@ -70,8 +72,8 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle all eligible deliveries as DRY_RUN, and with them the deliveries that wait behind them in
-    their lanes."""
+    """Settle all eligible deliveries as DRY_RUN. If an eligible delivery is the head of a lane, also
+    settle the deliveries that wait behind this head."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

@@ -1,8 +1,8 @@
 """The failures in a row of one destination, which decide whether it counts as failing.
 
 A destination begins to fail after ten failures in a row of any kind. It also begins to fail an hour after
-a single failure, if deliveries have waited ever since and none has succeeded. The destination recovers
-with its next success.
+a single failure, if in the whole hour deliveries waited and no attempt succeeded. The destination
+recovers with its next success.
 """
 
 from engine.core.snapshot import FailureRow
@@ -56,8 +56,9 @@ class Failing:
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination will count as failing if no delivery succeeds before then. None
-        if the destination counts as failing already, or if nothing has failed while deliveries wait."""
+        """Return when the destination will count as failing if no delivery succeeds before then. None in
+        two cases: the destination counts as failing already, or no attempt has failed since deliveries
+        began to wait."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S

@@ -13,9 +13,9 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one state machine. Each call of `commands` opens or closes the fast path until
-    the next call. In between, deliveries on the fast path, their outcomes and commits can reach the state
-    machine. Any other message is followed by a call of `commands`."""
+    """The fast path of one state machine. Each call of `commands` opens or closes the fast path. Between
+    two calls, the state machine gets only deliveries on the fast path, their outcomes and commits. After
+    any other message, the actor calls `commands`."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 
@@ -34,7 +34,8 @@ class FastPath:
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
-        """Return True if the just committed `deliveries` are a single one that can take the fast path."""
+        """Return True if there is only one delivery, and it can take the fast path. `deliveries` were
+        committed just now."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
         lone = self.open and len(deliveries) == 1 and not self._in_flight

@@ -16,7 +16,7 @@ class HealthState(IntEnum):
 
 
 class CircuitState(IntEnum):
-    """The states of a destination's circuit, which lets deliveries through while it is CLOSED."""
+    """The states of a destination's circuit. Deliveries are sent normally while the circuit is CLOSED."""
 
     CLOSED = 0
     OPEN = 1
@@ -34,7 +34,8 @@ class HoldReason(IntEnum):
 
 
 class Hold(Struct, frozen=True):
-    """The reason why deliveries are not sent, and until when (seconds since the epoch; None: unknown)."""
+    """The reason why deliveries are not sent. `until` is when they are sent again, in seconds since the
+    epoch (None: unknown)."""
 
     reason: HoldReason
     until: float | None = None

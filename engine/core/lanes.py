@@ -7,8 +7,8 @@ A lane whose head must wait long is *parked*: the whole lane leaves memory. It i
 is due. If memory has no room for a delivery of a lane, the lane is *skipped*: this delivery and all
 later deliveries of the lane stay in the store until none of the lane's deliveries is in memory.
 
-A KEY lane leaves room for other lanes: it takes one more delivery into memory only while memory has more
-free places than deliveries that wait behind the lane's head.
+A KEY lane leaves room in memory for other lanes. If n deliveries wait behind the head of a KEY lane, the
+lane can take another delivery only while memory has room for more than n deliveries.
 """
 
 from collections import deque
@@ -57,7 +57,8 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries settled because a person cancelled or retried them, with the keys of their lanes.
+        # Deliveries that a person cancelled or retried, until the settlement for this is durable. The
+        # values are the keys of their lanes.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait until a settlement in `_ending` is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -65,8 +66,8 @@ class Lanes:
     # --- entering
 
     def admit(self, delivery: Delivery, now: float) -> LaneAdmission:
-        """Take a delivery into memory, if there is room. The delivery must be younger than all deliveries
-        of its lane that are in memory. The caller moves the cursor."""
+        """Take a delivery into memory, if there is room. In its lane, no delivery in memory may have a
+        higher seq. The caller moves the cursor."""
         window = self._window
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -91,15 +92,15 @@ class Lanes:
         return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
-        """If a delivery's lane does not exist yet, make the delivery its head. The delivery is in flight
-        or uncommitted."""
+        """Make a delivery the head of its lane, if the lane does not exist yet. The delivery is in
+        flight, or its settlement is not committed."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None and key not in self._lanes:
             lane = self._lanes[key] = Lane(key)
             lane.head = delivery
 
     def passed_over(self, key: str, seq: int) -> None:
-        """Note that a read left out the deliveries of a lane, the first of which has `seq`."""
+        """Note that a read left out deliveries of a lane. `seq` is the seq of the first of them."""
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(key)
@@ -128,11 +129,11 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Return the deliveries behind a head that come before the first RETRYING one. The caller settles
-        the head without an attempt, and the returned deliveries too.
+        """Take the deliveries that wait behind a head, up to the first RETRYING delivery, out of the lane
+        and return them. The caller settles the head and the returned deliveries without attempts.
 
-        The last returned delivery becomes the lane's head. Its settlement is committed last, and only
-        then does the lane's next delivery become the head.
+        The last of these deliveries becomes the lane's head, because its settlement is committed last.
+        When this settlement is committed, the lane's next delivery becomes the head.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -144,13 +145,14 @@ class Lanes:
         return taken
 
     def wait(self, delivery: Delivery, now: float) -> None:
-        """Keep a head, or a delivery without a lane, in memory until its retry, or park it until then."""
+        """Let a head, or a delivery without a lane, wait for its retry. It stays in memory if the retry
+        is due soon. Otherwise it is parked until the retry."""
         self._ending.pop(delivery.id, None)
         key = STRICT_KEY if self._strict else delivery.lane
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Take a waiting delivery out of memory. If it is a lane's head, the lane still waits for it."""
+        """Take a waiting delivery out of memory. A head stays the head of its lane until `release`."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
@@ -179,8 +181,8 @@ class Lanes:
         return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
 
     def unpark(self, delivery: Delivery) -> None:
-        """If a delivery read from the store is the first of a parked lane, make it the head. The lane's
-        other deliveries stay in the store."""
+        """Make `delivery` the head of its lane, if the lane is parked and the delivery is its first. The
+        delivery was read from the store. The lane's other deliveries stay in the store."""
         if not self.is_first(delivery, stored=True):
             return
         lane = self._lanes[self._key_in_store(delivery)]
@@ -193,7 +195,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """If the lane's head is an older Delivery object with the same id, replace it by `delivery`."""
+        """If the lane's head has the same id as `delivery`, make the object `delivery` the head."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):
@@ -226,8 +228,8 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Put all lanes that are parked until after `latest` into `wanted`. Their waits are shortened
-        when they have been read back."""
+        """Put the lanes that are parked until after `latest` into `wanted`, to read them back. Then the
+        waits of their deliveries are shortened."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -242,15 +244,15 @@ class Lanes:
     ) -> int:
         """Take the answer of a read of a skipped lane. Returns how many of `deliveries` entered memory.
 
-        - `deliveries`: in order; all are at or before the window's cursor.
+        - `deliveries`: in seq order; none is beyond the window's cursor.
         - `through`: the last seq that the read looked at.
         - `end`: the store has no later deliveries of the lane up to the cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # During the read, `recall` can have put the lane into `wanted` to shorten its waits. The caller
-        # has already shortened the waits of `deliveries`, so the lane is not read again.
+        # During the read, `recall` can have put the lane into `wanted`. But no second read is needed: the
+        # caller has already shortened the waits of `deliveries`.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -288,8 +290,8 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return how to read a skipped lane: True to read only one delivery, and the lane key of the
-        deliveries to read (None: any key)."""
+        """Return how to read a skipped lane back. The first value is True if the lane has only one
+        delivery. The second value is the key of the deliveries to read (None: any key)."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
@@ -299,8 +301,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the only lane of a STRICT destination is skipped. Then no read begins at the
-        cursor, because the reads of the lane return the same deliveries."""
+        """Return whether the lane of a STRICT destination is skipped. (It has only one lane.) Then only
+        the lane is read back. A read from the cursor on would return the same deliveries."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -308,7 +310,8 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries in memory that wait behind a head, and the heads of `_kept` lanes."""
+        """Return the deliveries in memory that wait behind a head, and the heads of the lanes in
+        `_kept`."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 

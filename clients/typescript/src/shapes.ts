@@ -1968,7 +1968,10 @@ export interface SampleDraft {
   dryRun?: boolean;
 }
 
-/** An event schema as a caller writes it: at most 64 KiB in all. */
+/**
+ * An event schema as a caller writes it. The schema, its example and its description together have
+ * at most 64 KiB.
+ */
 export interface SchemaDraft {
   eventType: string;
   /**

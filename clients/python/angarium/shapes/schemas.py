@@ -27,7 +27,9 @@ InferenceDraft = TypedDict(
 
 
 class SchemaDraft(TypedDict):
-    """An event schema as a caller writes it: at most 64 KiB in all."""
+    """An event schema as a caller writes it. The schema, its example and its description
+    together have at most 64 KiB.
+    """
 
     eventType: str
     # JSON Schema 2020-12. `$ref` must stay within the document. Patterns have no look-around and no
