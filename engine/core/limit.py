@@ -1,12 +1,12 @@
 """The adaptive limit of a destination's concurrency: it tries two widths in turns, and compares them.
 
-A width is how many attempts may be in flight. A window is a series of attempts at one width. The width
-of a window is the limit; in every second window, it is a little more than the limit. Each window is
-compared with the window before. If answers take equally long at both widths, the limit grows. If answers
-take 20 % longer at a width that is 20 % larger, the additional attempts only wait at the receiver, and
-the limit falls.
+A width is how many attempts may be in flight. A window is a series of attempts at one width. The windows
+alternate between two widths: the limit, and a width a little above the limit. Each window is compared
+with the window before. If answers take equally long at both widths, the limit grows. If the duration of
+answers grows in proportion to the width, the additional attempts only wait at the receiver, and the
+limit falls.
 
-The usual duration of answers need not be known, because it is the same in both windows.
+The comparison works for fast and for slow receivers, without knowing how long a receiver usually takes.
 """
 
 import math
@@ -30,20 +30,21 @@ LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
 # A duration is rounded to whole milliseconds, and includes time that the engine itself took.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
-# The gain says what the larger of two widths brought. The gain is 1 if answers took equally long at both
+# The gain measures what a larger width is worth. The gain is 1 if answers took equally long at both
 # widths, and 0 if the additional attempts only waited at the receiver. If the gain is below WORTH, the
 # limit falls. WORTH is small, because a limit that is too low costs throughput, and a limit that is too
 # high costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the bound of `gain - WORTH`, which chance or a sudden change can make large
-# A comparison changes the limit by PACE times `gain - WORTH`: a single comparison, which chance can
-# falsify, changes the limit by at most 2.5 %. If more than SAME comparisons in a row have moved the limit
-# in one direction, chance is unlikely. Then each further comparison doubles the pace, up to FASTEST.
+# The pace is how strongly one comparison changes the limit. It begins at PACE: then one comparison,
+# which chance can falsify, changes the limit by at most 2.5 %. If more than SAME comparisons in a row
+# have moved the limit in one direction, chance is an unlikely cause. Then each further comparison
+# doubles the pace, up to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If answers suddenly take twice as long (the difference of mean logarithms is above SLOWER, plus what
-# chance explains), a new search for the limit begins. This search tries smaller limits.
+# If answers suddenly take twice as long, a new search for the limit begins. This search tries smaller
+# limits. SLOWER is the logarithm of this factor of two. A margin for chance (see ERRORS) is added to it.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # If the larger width causes too many failures, the width of the next REFUSED_REST windows is the limit.
@@ -52,11 +53,11 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# A window's width is too large if the share of failed attempts is higher than in the window before. The
-# difference must exceed FAILURES_SEEN plus what chance explains.
+# A window's width is too large if the share of failed attempts is higher than in the window before, by
+# more than FAILURES_SEEN plus a margin for chance (see ERRORS).
 FAILURES_SEEN = 0.05
-# If there is no window before to compare with, a window's width is too large if the share of failed
-# attempts is above HALF plus what chance explains.
+# Some windows have no window before them to compare with. The width of such a window is too large if the
+# share of failed attempts is above HALF plus the margin for chance.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
@@ -115,12 +116,13 @@ class AdaptiveLimit:
 
     @property
     def moved(self) -> bool:
-        """True if the limit differs so much from the limit in the last snapshot that a new one is due."""
+        """True if the limit has changed so much since the last snapshot that a new snapshot is due."""
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Count an attempt that has ended. `full`: whether as many attempts as the width allows were in
-        flight when the last attempts began. Returns whether `width` may have changed."""
+        """Count an attempt that has ended. `full`: whether the destination had as many attempts in
+        flight as the width allows, just after its last attempts began. Returns whether `width` may have
+        changed."""
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
@@ -256,9 +258,9 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the width of the next window: the limit, or in every second window a larger width. If the
-        larger width would exceed the upper bound, the windows use the bound and a width a fifth below it.
-        While a search tries smaller limits, the width is half of the limit."""
+        """Set the width of the next window. The windows alternate between the limit and a larger width.
+        If the larger width would exceed the upper bound, they alternate between the bound and a width a
+        fifth below the bound. While a search tries smaller limits, the width is half of the limit."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

@@ -275,8 +275,7 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Remove and return the settlements. Call this instead of `commands` only if `commands` would
-        return nothing except settlements."""
+        """Remove and return the settlements. Call this only if `commands` would return nothing else."""
         settled, self._settle = self._settle, []
         return settled
 
@@ -329,11 +328,12 @@ class DestinationMachine:
         return max(0, self.window.held - under_way + self._backlog.stored())
 
     def low_seq(self) -> int:
-        """Return the backlog row's new `low_seq`: the highest value that `restore` can be given."""
+        """Return the present value for `restore`'s `low_seq`. The backlog row stores it."""
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when a retry in the store is due or, if earlier, the destination counts as failing."""
+        """Return when a retry in the store is due, or when the destination begins to count as failing if
+        that is earlier. None: no retry waits in the store."""
         return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:

@@ -126,8 +126,9 @@ class Orders:
             self._end_unsent(known, state, signal, now)
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
-        """Make a delivery due now, or as soon as it is the first of its lane. Returns True if a
-        settlement must make the new due time durable before the delivery can be sent."""
+        """Make a delivery due now. If other deliveries of its lane precede it, it becomes due when it is
+        the first of the lane. Returns True if a settlement must make the new due time durable before the
+        delivery can be sent."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

@@ -7,14 +7,16 @@ from heapq import heapify, heappop, heappush
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
-# While deliveries of several classes wait, the most urgent class gets nine of ten attempts. The tenth
-# goes to another class: otherwise a steady stream of CRITICAL deliveries would starve the other classes.
+# While deliveries of several classes wait, the most urgent of these classes gets nine of ten attempts.
+# Another class gets the tenth: otherwise a steady stream of CRITICAL deliveries would starve the other
+# classes.
 FAVOURED = 9
 
 
 class EligibleQueue:
-    """Owner of the eligible deliveries of one destination. Nine of ten attempts go to the most urgent
-    class, and the tenth goes to another class. Replays are sent only if no other class waits.
+    """Owner of the eligible deliveries of one destination. While deliveries of several classes are
+    eligible, nine of ten attempts go to the most urgent of these classes, and the tenth goes to another.
+    Replays take no part in this: they are sent only if no other class waits.
 
     A class has a deque only while one of its deliveries waits. A deque takes 700 bytes, and most
     destinations have no waiting deliveries.

@@ -1,7 +1,8 @@
 """The reader: it chooses what to read next from the store. Only one read at a time is under way.
 
-For an ordered destination, reads of skipped lanes alternate with reads that begin at the cursor, so that
-neither kind of read starves.
+For an ordered destination, two kinds of reads alternate, so that neither starves: reads that begin at
+the cursor, and reads of skipped lanes. The deliveries of a skipped lane are left in the store until the
+lane is read back.
 """
 
 from collections.abc import Callable
@@ -81,9 +82,9 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the first due time in the store
         self._asked_due: float | None = None  # `next_due` when the read under way began
-        # Only without ordering: when to read RETRYING deliveries that wait longer than the present
-        # schedule allows. They need reads of their own: other reads return the earliest due rows first,
-        # and would find these deliveries too late.
+        # When to begin the next read that shortens waits. It returns the RETRYING deliveries that wait
+        # longer than the present schedule allows. Other reads return the earliest due rows first, and
+        # would find these deliveries too late. Only used without ordering.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the pause
@@ -104,9 +105,9 @@ class Reader:
     def corrected(self, due: float | None) -> None:
         """Note that a delivery's wait was shortened in the store: its retry is now due at `due`.
 
-        Without this note, the reader can miss `due`. A read that began before the change can still return
-        the row with the longer wait. If the retry schedule has meanwhile been changed to allow the longer
-        wait, the state machine does not shorten it again.
+        A read that began before the change can still return the row with the longer wait. The state
+        machine usually shortens this wait again, but not if the retry schedule has meanwhile been
+        changed to allow it. Without this note, the reader could then miss `due`.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)
@@ -121,7 +122,8 @@ class Reader:
 
     def recall(self, latest: float, now: float) -> None:
         """Let the next reads return the deliveries that are due after `latest`, so that their waits can
-        be shortened. `latest`: when the present schedule's longest wait ends, if it begins at `now`."""
+        be shortened. `latest`: the end of a wait that begins at `now` and is as long as the present
+        schedule allows."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now
@@ -158,7 +160,8 @@ class Reader:
         self._meet(ReadSignal.FORGET)
 
     def finish(self, request: AnyRequest) -> Outstanding | None:
-        """End and return the answered read; None if `request` is not under way, or its answer is void."""
+        """End the read whose answer has come, and return the read. Return None if `request` is not under
+        way, or if its answer must be ignored."""
         void = self.state is ReadState.VOID
         outstanding = self._end(request, ReadSignal.ANSWER, useless=void)
         return None if void else outstanding
@@ -243,8 +246,8 @@ class Reader:
         return self._begin(Outstanding(NamedRequest(ids)), 0, 0)
 
     def named_at(self, now: float) -> float | None:
-        """Return when the next read by ids can begin. None: now, or no such read is needed, or another
-        read is under way."""
+        """Return when the next read by ids can begin, if it must wait until then. None if it can begin
+        now, if another read is under way, or if no read by ids is needed."""
         if not self.named or self.outstanding is not None:
             return None
         resting = self.state is ReadState.RESTING
@@ -312,8 +315,9 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The answer can begin with rows of retries that are already in memory. So the request asks for
-        # `known` additional rows. If `known` is large and memory has little room, the read is put off.
+        # The answer can begin with the rows of `known` retries that are already in memory. So the
+        # request asks for `known` additional rows. If memory has little room, and the known rows would
+        # make up much of the answer, the read is put off.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

@@ -63,10 +63,11 @@ def oldest_made_at(backlog: Backlog) -> float | None:
 
 
 def advised(config: Destination, counters: Counters, now: float) -> int | None:
-    """Return the concurrency that would keep up with the arrivals. None: too few attempts have ended.
+    """Return the concurrency that would keep up with the demand. None: too few attempts have ended.
 
-    With ordering KEY, only the rate of attempts counts, not the rate of arrivals: if an arriving delivery
-    waits for its lane, a higher concurrency does not help.
+    The demand is the rate of arrivals or the rate of attempts, whichever is higher. With ordering KEY,
+    it is the rate of attempts: an arriving delivery that waits for its lane does not need a higher
+    concurrency.
     """
     load = counters.load(now)
     strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY

@@ -1,8 +1,9 @@
 """The retry schedule of a delivery. Instants are seconds since the epoch.
 
-If a PATCH changes the schedule, a waiting delivery keeps its due time, but waits at most the longest
-delay of the new schedule. If the new schedule allows no further attempt, the delivery is dead-lettered
-when it is due.
+A PATCH can change the schedule while a delivery waits for its retry. The delivery keeps its due time,
+except if it would wait longer than the longest delay of the new schedule: then it waits only for that
+delay. If the new schedule allows no further attempt, the delivery is dead-lettered when its old due time
+comes, or earlier.
 """
 
 import math
@@ -36,7 +37,7 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
     """Return when the next attempt is due. None: the schedule allows no further attempt. `failures`: how
-    many attempts have failed since the schedule began.
+    many attempts have failed since the schedule began. A requeue begins the schedule again.
 
     `chance` (random, 0 <= x < 1) spreads the delay by ±20 %. The result is rounded up to whole
     milliseconds, because the delivery's row stores the due time in milliseconds.

@@ -1,8 +1,9 @@
 """The snapshot of a destination's state machine: what must survive a restart, as versioned MessagePack.
 A snapshot is small, because it is written often.
 
-A snapshot that cannot be decoded is ignored. That does little harm: waiting deliveries are in the store,
-and an open circuit, which is closed without its snapshot, opens again after some ten failed attempts.
+A snapshot that cannot be decoded is ignored. That does little harm. Waiting deliveries are in the store.
+The circuit begins closed: if it was open before the restart, it opens again after some ten failed
+attempts.
 """
 
 import msgspec

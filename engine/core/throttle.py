@@ -115,8 +115,8 @@ class Throttle:
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # `width - 1` attempts count as full, because one slot is kept free for live deliveries. While
-        # only replays wait, no more than `width - 1` attempts can be in flight.
+        # One slot is kept free for live deliveries. While only replays wait, no more than `width - 1`
+        # attempts can be in flight. So the width counts as used when `width - 1` attempts are in flight.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -170,8 +170,8 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return two answers: whether the destination must be disabled because it has failed for too
-        long, and whether in that case only deliveries of Angarium's own events have failed."""
+        """Return whether the destination must be disabled because it has failed for too long. The second
+        value is True if it must, and only deliveries of Angarium's own events have failed."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
@@ -215,9 +215,9 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if `new` ends the hold of a destination that had to be disabled. Either the
-        destination is disabled now, or it had to be disabled for failing too long, and `new` has no
-        `disable_after_s` any more."""
+        """Return True if `new` ends the hold of a destination that had to be disabled. The hold ends if
+        `new` is not ACTIVE. If the reason was failing for too long, the hold also ends if `new` has no
+        `disable_after_s`."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
@@ -244,8 +244,9 @@ class Throttle:
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
-            # A HALF_OPEN circuit is kept as an OPEN circuit whose probe is due, because a crash can leave
-            # the present probe without an outcome.
+            # The snapshot of a HALF_OPEN circuit is an OPEN circuit whose probe is due. If the process
+            # crashes now, the outcome of the present probe is lost. The next process then begins another
+            # probe.
             kept = CircuitSnapshot(
                 circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet
             )
@@ -344,9 +345,9 @@ class Throttle:
         return None if moved else snapshot.limit
 
 
-# Seconds since the epoch are floats, exact to 0.2 us. After a wait for a token, the bucket can therefore
-# lack a small part of this token. The token is taken anyway, and the missing part remains as a negative
-# level, so that rounding errors do not add up.
+# Seconds since the epoch are floats, exact to 0.2 us. When a wait for a token ends, the bucket can
+# therefore lack a tiny part of the token. The token is taken anyway, and the missing part remains as a
+# negative level, so that rounding errors do not add up.
 _ROUNDING_S = 1e-6
 
 
