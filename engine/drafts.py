@@ -62,7 +62,8 @@ RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
 
 @dataclass(frozen=True, slots=True)
 class NullIs:
-    """The annotation of a field that accepts null, also in its schema. A null becomes `default`."""
+    """The annotation of a field that accepts null. The field's JSON schema says so, too. A null becomes
+    `default`."""
 
     default: Any
 
@@ -124,7 +125,8 @@ class OrAuto:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # An `enum`: client generators would take a `const` for the only value of the whole field.
+        # Not a `const`: client generators would take its value for the only one that the field can have,
+        # although the field can also be a number.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -277,8 +279,8 @@ class AnyDestinationDraft(
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> Self:
-        """Read a draft with a template or without, as `templateId` says. All errors are about this
-        form."""
+        """Read a destination with a template if `templateId` is set, else one without. All errors are
+        about the form that was read."""
         if obj.get("templateId") is None:
             return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
         if "url" in obj:
@@ -346,8 +348,9 @@ def patch_of(
 ) -> type[Document]:
     """Return the model of a merge patch of a draft. All fields are optional; null stands for a default.
 
-    The patch leaves out the draft's fields in `without`. `replaced` gives types to fields: to fields that
-    have another type in the draft, and to fields that only the patch has.
+    The patch leaves out the draft's fields in `without`. `replaced` maps names of fields to types. If the
+    draft has the field, the patch gives it this type instead of the draft's. If the draft lacks the
+    field, the patch has it in addition.
     """
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
@@ -366,8 +369,8 @@ def patch_of(
 
 
 def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
-    """Return the shape of a draft in an answer: every field is required, and null only where its type
-    allows it."""
+    """Return the model of a draft as answers show it. It requires every field. A field can be null only
+    if its type allows null."""
     fields: dict[str, Any] = {
         name: (replaced.get(name, info.annotation), Field(description=info.description))
         for name, info in draft.model_fields.items()

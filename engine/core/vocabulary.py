@@ -155,8 +155,8 @@ class CredentialKind(IntEnum):
 
 
 class ReplayStatus(IntEnum):
-    """The status of a replay job. The numbers of unfinished jobs are those below COMPLETED. An index
-    relies on this order."""
+    """The status of a replay job. Every status of an unfinished job has a lower number than COMPLETED.
+    An index relies on this order."""
 
     PENDING = 0  # being counted
     RUNNING = 1

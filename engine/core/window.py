@@ -3,11 +3,13 @@
 In an unordered destination, each class of deliveries is a group. In an ordered destination, all classes
 together are one group. Each group has its own cursor, which is a seq.
 
-Memory holds all unsettled deliveries of a group up to the group's cursor, with two exceptions: deliveries
-of skipped lanes, and RETRYING deliveries, which are read when they are due. Beyond the cursor, memory
-holds only three kinds of deliveries: retries that are due, deliveries that a person retries or cancels,
-and deliveries that arrived during a read and wait for the read's answer.
-A cursor is *direct* while it is at the last known seq: then arrivals go straight into memory.
+Up to a group's cursor, memory holds all unsettled deliveries of the group, with two exceptions: the
+deliveries of skipped lanes (see `engine.core.lanes`), and RETRYING deliveries that are not due yet.
+Beyond the cursor, memory holds only three kinds of deliveries: retries that are due, deliveries that a
+person retries or cancels, and deliveries that arrived during a read and wait for the read's answer.
+
+A cursor is *direct* while no known delivery of the group has a higher seq. Then arrivals go straight
+into memory.
 """
 
 from functools import lru_cache
@@ -127,8 +129,8 @@ class Window:
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
 
     def fits_urgently(self, delivery: Delivery) -> bool:
-        """Return whether memory has room for a due retry, or for a delivery that was read for a skipped
-        lane. Both can use all memory of the destination."""
+        """Return whether memory has room for a due retry, or for a delivery that a read of a skipped
+        lane has returned. Both can use all memory of the destination."""
         if not self.held:
             return True
         limits = self.limits

@@ -178,8 +178,8 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return `file` with the content of the file whose id is `uri`. If that content is not stored
-        yet, return `file` with the source URL of the file whose id is `uri`."""
+        """Return `file`, an attachment that names another file by its id `uri`. Give `file` the content
+        of this other file or, if the content is not stored yet, the other file's source URL."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

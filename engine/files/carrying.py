@@ -68,8 +68,8 @@ class KnownFiles(Struct, frozen=True):
 
 
 class FileCarrier:
-    """The `engine.outbound.ports.FileStage`. Owner of the remembered results (`KnownFiles`), and of the
-    attempts that wait for files."""
+    """The implementation of `engine.outbound.ports.FileStage`. Owner of the remembered results
+    (`KnownFiles`), and of the attempts that wait for files."""
 
     def __init__(
         self,
@@ -187,7 +187,8 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # Change a copy: other tasks share this event, and have counted the bytes of its payload.
+            # Change a copy. The original is shared: deliveries in memory were counted with the length of
+            # its payload, so this length must not change.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

@@ -1,6 +1,7 @@
 """The depot: it stores streams as blobs by hash, and removes blobs that no file's row names.
 
-The key of a blob is its environment and hash: no environment can learn of another environment's files.
+The key of a blob is its environment and its hash. So environments share no blobs, and none can find out
+which files another environment has.
 
 The database has a mark for each hash whose blob can exist without a file's row. The depot marks a hash
 before it writes the blob. The statement that removes a file's row also marks the hash. To settle a mark,
@@ -48,7 +49,7 @@ class Kept:
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Hold the content longer than the `async with` of `Depot.keep`: until the caller calls
+        """Hold the content beyond the end of `async with Depot.keep(...)`, until the caller calls
         `Depot.let_go`."""
         self.lent = True
 
@@ -111,8 +112,9 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content whose file's row the caller has just read. After this call, the caller must read
-        the row again. If the row still exists, the content exists; if not, the content can be gone."""
+        """Hold the content of an existing file, whose row the caller has just read. The content can have
+        been removed since then, so the caller must read the row again after this call. If the row still
+        exists, the content exists, and is held."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1

@@ -169,8 +169,9 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """Return the closure of `==`. If one side is a literal for which Python's `==` or `is` gives
-        CEL's result, the closure uses that operator instead of the slower `equal`."""
+        """Return the closure of `==`. For most literals, Python's `==` or `is` has the same result as
+        CEL's `==`. If one side is such a literal, the closure uses the Python operator, which is faster
+        than `equal`."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one

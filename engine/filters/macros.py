@@ -3,8 +3,9 @@
 Before a macro evaluates its body for an element, it spends the steps for that element (see
 `engine.filters.scope.STEPS`).
 
-If the body fails for an element, the macro fails at once. By CEL's specification, a later element could
-still decide the result. The CEL library, which evaluates other parts of filters, also fails at once.
+If the body fails for an element, the macro fails at once. The CEL library, which evaluates other parts
+of filters, does the same. By CEL's specification, both should go on, because a later element can still
+decide the result.
 """
 
 from collections.abc import Callable

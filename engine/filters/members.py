@@ -81,8 +81,8 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """Return a value without the nodes that are too many. `left[0]` is how many more nodes can be
-    visited; each call counts it down."""
+    """Return a value, shortened to a number of nodes. `left[0]` is how many nodes can still be visited.
+    Each call lowers `left[0]` by one."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

@@ -1,8 +1,9 @@
-"""Subtrees of a filter that only the CEL library can evaluate. Closures first evaluate the operands
-within such a subtree, and pass their values to the library as variables.
+"""Subtrees of a filter that only the CEL library can evaluate.
 
-Macros, `&&`, `||` and `?:` are always such operands, so the library never runs a loop of a filter. The
-library's time is bounded: the filter's length is limited, and so is the total length of the values.
+Such a subtree can have operands that closures can evaluate. The closures are called first, and their
+results are passed to the library as variables. Closures evaluate all macros, `&&`, `||` and `?:`, so the
+library never runs a loop of a filter. The library's time is bounded: the filter's length is limited, and
+so is the total length of the variables' values.
 """
 
 from collections.abc import Callable
@@ -60,8 +61,8 @@ def is_opaque(node: Expression) -> bool:
 
 
 class _Writer:
-    """A writer of the CEL source that the library compiles. A node below the root whose value JSON can
-    have becomes a variable in this source; its closure is in `operands`."""
+    """A writer of the CEL source that the library compiles. If a closure can evaluate a node below the
+    root, the source has a variable in place of the node, and `operands` has the closure."""
 
     def __init__(self, source: str, compile_: Callable[[Expression], Evaluate]) -> None:
         self._source = source

@@ -25,7 +25,8 @@ _INTEGER_DIGITS = 20  # the most characters of both, with the sign
 
 
 class Facts:
-    """One event, for one evaluation after another. `pause` is called between slices of the work."""
+    """An event on which filters are evaluated one after another, and the steps that are left for this.
+    `pause` is called between slices of the work."""
 
     __slots__ = ("_floor", "_look", "_pause", "_slice_ends", "fields", "steps", "variables")
 
@@ -64,9 +65,9 @@ def facts_of(
 ) -> Facts:
     """Return an event as filters see it, for filters that read the `wanted` fields.
 
-    Numbers become CEL's: integers of 64 bits, and doubles for longer integers and for fractions (infinity
-    if a double cannot hold the number). If an object repeats a name, the last member counts. U+FFFD
-    replaces a lone surrogate.
+    Numbers become numbers of CEL. An integer of at most 64 bits stays an integer. Any other number
+    becomes a double; if it is too large for a double, it becomes infinity. If an object repeats a name,
+    the last member counts. U+FFFD replaces a lone surrogate.
     """
     fields: dict[str, Any] = {"eventType": event.type}
     if "payload" in wanted:

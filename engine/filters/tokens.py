@@ -27,8 +27,9 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Token(Struct, frozen=True):
-    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is
-    the token as written. Only a `string` has its value instead: without quotes, with escapes decoded."""
+    """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. If `kind`
+    is `string`, `text` is the string's value, without quotes and with escapes decoded. Otherwise, `text`
+    is the token as written."""
 
     kind: str
     text: str

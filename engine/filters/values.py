@@ -1,7 +1,7 @@
-"""Equality, order and arithmetic of CEL over the values that JSON has.
+"""Equality, order and arithmetic by the rules of CEL, for the values that JSON has.
 
-In Python 1 equals True, and a quotient is rounded down. Python compares an integer with a double exactly;
-CEL converts the integer to a double first.
+The rules differ from Python's. In CEL, 1 does not equal true, a quotient of integers is rounded towards
+zero, and an integer is converted to a double before it is compared with a double.
 
 Nothing here takes more than linear time. Work that grows with lists, maps or the length of searched and
 copied texts spends steps of the evaluation (`engine.filters.scope.STEPS`).
@@ -155,9 +155,9 @@ def size(value: Any) -> int:
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Spend the steps of a search for `part` in `text`. In a long text, Python searches in linear time.
-    In a short text, Python can compare all of `part` at each place, so the steps grow with the length of
-    both."""
+    """Spend the steps that a search for `part` in `text` costs. In a long text, Python's search takes
+    linear time. In a short text, Python can compare all of `part` at each place of `text`, so the steps
+    also grow with the length of `part`."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -172,8 +172,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Raise EvaluationError if the result or an operand is not a signed 64-bit integer. CEL reads larger
-    integers in JSON as unsigned, and does not calculate with a signed and an unsigned integer."""
+    """Raise EvaluationError if the result or an operand is not a signed 64-bit integer. In CEL, a larger
+    integer of JSON is unsigned, and arithmetic with a signed and an unsigned integer is an error."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result
