@@ -40,8 +40,8 @@ _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# Matches the bytes of a batch up to its first event. The pattern allows any key, because `events` may be
-# written with escapes. The decoder has already checked the key.
+# Matches the bytes of a batch up to its first event. The key is `events`, as the decoder has checked,
+# but it can be written with escapes. So the pattern accepts any key.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -226,8 +226,8 @@ def invalid(path: str, message: str) -> Refusal:
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Return True if counts alone exclude duplicate keys and too much depth.
 
-    Outside the payload, each key and each text of the decoded event has two quotes. A key that is given
-    twice adds further quotes. So if the body has no further quotes, no key is given twice.
+    Outside the payload, the keys and texts of the decoded event need two quotes each. A duplicate key
+    would need more quotes. So if the body has exactly the needed number, no key is given twice.
     """
     # `replace` is faster than `count`: `replace` jumps to the next bracket, `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
@@ -299,8 +299,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 
 
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
-    """Raise Refusal if a decoded body has a key twice or is nested too deeply. The keys are compared only
-    if there are too many quotes (as in `_plain`) outside payload, metadata and attachments."""
+    """Raise Refusal if a decoded body has a key twice or is nested too deeply. The keys are not compared
+    if the number of quotes already excludes a duplicate key (see `_plain`)."""
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
     found = quotes(body) - quotes(payload)
@@ -324,8 +324,8 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates.
 
-    Two copies of the body are decoded. The first has one text in place of each lone surrogate, the second
-    another text. If the copies differ outside the payload, a lone surrogate is outside: Refusal.
+    Two copies of the body are decoded. Each has another text in place of every lone surrogate. If the
+    copies differ outside the payload, a lone surrogate is outside the payload, and the body is refused.
     """
     fixed = without_surrogates(body)
     if fixed == body:
@@ -384,8 +384,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # The name of an unknown field can contain a text that looks like an error's place. Then `whole` is
-    # False.
+    # A caller can choose an unknown field's name that contains `_AT`. `whole` is False if the message
+    # was split within such a name.
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

@@ -318,7 +318,7 @@ class Ingest:
         return self.judge.choices(route, event)
 
     async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
-        """Check and route the event of an upload, which was not read from JSON. Raises Refusal.
+        """Check and route the event of an upload. Raises Refusal.
 
         A later event with the same idempotency key is a duplicate only if its digest equals `digest`.
         """

@@ -105,8 +105,9 @@ class OwnEvents:
         """Queue an event about `occasion`. If an event of the same type and occasion was accepted within
         24 hours, this event is dropped.
 
-        `hops`: how many hops the client's event has that led to this event. The limit on hops ends a loop
-        in which each event about a dead letter leads to another dead letter.
+        `hops`: how many deliveries of this service led to this event (see `engine.model.hops`). When a
+        receiver gets an event about a dead letter, it can submit another event, and the delivery of that
+        event can become a dead letter, too. The limit on hops ends such a loop.
         """
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:

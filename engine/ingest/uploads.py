@@ -172,8 +172,9 @@ class Uploads:
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
-    """Return the digest of an upload. It covers more parts than the digest of another event. So if an
-    upload and another event have the same idempotency key, neither is a duplicate of the other."""
+    """Return the digest of an upload. It never equals the digest of an event that is no upload, because
+    it covers more parts. So if an upload and such an event have the same idempotency key, neither counts
+    as a duplicate of the other."""
     digest = hashlib.sha256()
     for part in (
         fields.event_type.encode(),

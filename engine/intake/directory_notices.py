@@ -20,11 +20,12 @@ class NoticedDirectory(Protocol):
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Let the actors of these destinations (environment, id) read the store again from `low_seq` on,
-        because deliveries may have been committed. The destinations may have no backlog rows."""
+        because deliveries may have been committed. If none were committed, a destination can be without
+        a backlog row."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. If none of a row's deliveries was written, the intake
-        deletes the row later."""
+        """Note that backlog rows were written. If a row's destination got no delivery after all, the
+        intake deletes the row later."""
 
 
 class DirectoryNotices:

@@ -182,7 +182,8 @@ class EntryQueue:
                 raise
         if error is None:
             self._notices.rows_written(dirty)
-        # The entry stays open until here: if a call above raises, `abandon` answers its caller.
+        # The entry is open until here. If a call above raises, `abandon` finds the open entry, and
+        # answers the entry's caller.
         self._open = None
         self._locks.release()
         self._end(mine, error)

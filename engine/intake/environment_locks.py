@@ -21,9 +21,9 @@ class EnvironmentLocks:
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes this intake's loop look for work again. `refuse` is called with the environments
-        that the other intake holds while the database is away. It refuses the submissions of these
-        environments that wait in this intake."""
+        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that
+        wait in this intake for the given environments. While the database is away, the other intake
+        calls `refuse` with the environments that it holds."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -72,7 +72,8 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Make the other intake refuse its submissions for the environments that this intake holds."""
+        """While the database is away, make the other intake refuse its waiting submissions for the
+        environments that this intake holds."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)

@@ -42,8 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # `claim_of` computed the expiry from the event id, whose clock can be behind `now_ms`. The
-            # store compares the expiry with `now_ms`, so the key would expire too early.
+            # Raise an expiry that is too early. `claim_of` computed it from the time in the event id,
+            # which can be behind `now_ms`. The store compares the expiry with `now_ms`.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -58,7 +58,7 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
     """Return the acceptance's `lost` and `unheld`, with the group's twins added. Every twin is added to
-    `lost`. A twin is also added to `unheld` if the first event with its key is there."""
+    `lost`. If the first event with the twin's key is in `unheld`, the twin is also added to `unheld`."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

@@ -82,8 +82,8 @@ class Intake:
         wake: Wake | None = None,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """`accepted` gets the events of each written group, and the events in `lost` of its Acceptance.
-        `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
+        """`accepted` is called with the events of each written group, and with `lost` of the group's
+        Acceptance. `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -100,7 +100,7 @@ class Intake:
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
         self._parts: Bisection[Submission] = Bisection(())  # of the group, still to be written
-        # submissions of the group whose callers were answered before the statement's outcome was known
+        # the group's submissions that were answered while the outcome of its statement was not known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
         self._notices = DirectoryNotices(destinations)
@@ -253,8 +253,8 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                # A whole table may be locked. The error begins an outage: the intake refuses all
-                # submissions that wait, and does not try them first.
+                # Another session may have locked a whole table. The error begins an outage, so the
+                # intake refuses all waiting submissions without trying to write them.
                 if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
@@ -366,7 +366,7 @@ class Intake:
         await self._outage.outlast(lambda _: self._store.check())
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
-        """Settle submissions as not accepted. Each leaves the list before it is settled."""
+        """Remove each submission from its list, then settle it with `fate`, which is a refusal."""
         left = submissions if isinstance(submissions, deque) else deque(submissions)
         while left:
             self._refused += 1

@@ -25,17 +25,18 @@ AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# If few attempts end in a step of AHEAD_STEP_S, the reason can also be that this process is busy. The
-# process counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step ended
-# more than LATE_S too late. In a busy process, the group's wait continues in spite of few attempts. It
-# ends only if no attempt at all ends in STILL_STEPS steps in a row.
+# Few attempts in a step of AHEAD_STEP_S do not always mean slow receivers: this process can also be
+# busy. It counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step ended
+# more than LATE_S too late. In a busy process, few attempts do not end the wait. It ends early only if
+# no attempt at all ends in STILL_STEPS steps in a row.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# A group's wait can end although AHEAD deliveries still wait in memory. If the process is then busy, the
-# number of attempts that have ended since the last group limits the number of the next group's events.
+# The wait of a group can end while AHEAD deliveries still wait in memory. If the process is then busy,
+# the group has a limit: it gets at most as many events as attempts have ended since the last group.
 # Without this limit, new events would take all the time of the process. If receivers are slow, there is
-# no limit. They count as slow if the attempts are fewer than WORKED_PART of the last group's events.
+# no such limit. They count as slow if the number of these attempts is below WORKED_PART times the number
+# of the last group's events.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins, because
@@ -130,7 +131,7 @@ class Pace:
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Note how many events of each environment a group has. Call it only for a group that left out
-        no environment."""
+        """Note how many events of each environment a group has. Do not call this for a group that left
+        out environments, because it does not show their load."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

@@ -6,8 +6,9 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment gets no more room in the queue if its submissions take more than PORTION times the free
-# room. If only one environment sends, it can fill four fifths of the queue: then a fifth is free.
+# An environment gets no more room in the queue if its submissions already take more than PORTION times
+# the free room. So an environment that sends alone can fill only some four fifths of the queue. The last
+# fifth is left for other environments.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 

@@ -90,8 +90,8 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """A gate that a waiting delivery must pass before it is sent. Lists of gates have the order of these
-    members."""
+    """A gate that a waiting delivery must pass before it is sent. A list of gates is sorted in the order
+    of this enumeration."""
 
     DISABLED = "the destination is not ACTIVE"
     LANE = "another delivery is the head of its ordered lane"
@@ -106,7 +106,7 @@ class Gate(Enum):
 
 class GateWait(Struct, frozen=True, kw_only=True):
     """A delivery's wait at one gate. `until_s`: when the wait ends, in Unix time; None if not known.
-    `blocked_by`: the id of the delivery that it waits for, if it waits for one."""
+    `blocked_by`: at the gate LANE, the id of the lane's head; None at other gates."""
 
     gate: Gate
     detail: str
