@@ -25,8 +25,8 @@ from engine.plans.plans import Visibility
 
 
 class VisibleDeliveries:
-    """The same methods as `engine.log.delivery_log.DeliveryLog`. They show no delivery that is older than
-    the plan's retention."""
+    """A `DeliveryLog` (`engine.log.delivery_log`) that hides deliveries older than the plan's
+    retention."""
 
     def __init__(self, log: DeliveryLog, visibility: Visibility) -> None:
         self._log = log
@@ -61,8 +61,7 @@ class VisibleDeliveries:
 
 
 class VisibleEvents:
-    """The same methods as `engine.log.delivery_log.EventLog`. They show no event that is older than the
-    plan's retention."""
+    """An `EventLog` (`engine.log.delivery_log`) that hides events older than the plan's retention."""
 
     def __init__(self, log: EventLog, visibility: Visibility) -> None:
         self._log = log

@@ -130,8 +130,9 @@ def shown(authentication: Authentication | None) -> dict[str, Any] | None:
 
 
 def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
-    """Return the document into which a patch is merged. None: no value of `present` is kept, because the
-    patch changes the authentication's kind, or because there is no authentication yet."""
+    """Return the document into which a patch is merged. This is `present`, the destination's present
+    authentication. Return None if the destination has no authentication, or if the patch changes the
+    authentication's kind: then no present value is kept."""
     if present is None or not isinstance(patch, Mapping):
         return present
     return present if patch.get("kind", present["kind"]) == present["kind"] else None
@@ -183,8 +184,8 @@ def refuse_misplaced(authentication: Authentication | None, headers: Headers, *,
 
 
 def changed_secrets(before: Authentication | None, after: Authentication | None) -> list[str]:
-    """Return the paths of the secrets that changed: `before` and `after` both have the secret, with
-    different values."""
+    """Return the paths of the secrets that have different values in `before` and `after`. A secret that
+    only one of them has is left out."""
     if before is None or after is None:
         return []
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
@@ -201,7 +202,7 @@ def basic(username: str, password: str) -> str:
 
 
 def own_headers(authentication: Authentication | None) -> Headers:
-    """Return the headers of a Basic or Bearer authentication; none for the other kinds."""
+    """Return the headers of a Basic or Bearer authentication. The other kinds have no headers."""
     match authentication:
         case Basic(username, password):
             return (("Authorization", basic(username, password)),)
@@ -213,6 +214,6 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return an authentication that needs more than fixed headers: a token for each attempt, or a client
-    certificate for each connection. Return None for other kinds."""
+    """Return the authentication if fixed headers are not enough for it, because each attempt needs a
+    token or each connection needs a client certificate. Return None for the other kinds."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

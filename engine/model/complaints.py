@@ -1,4 +1,5 @@
-"""Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec."""
+"""The API's error messages for invalid values, made from the errors of the decoders pydantic and
+msgspec."""
 
 import re
 from collections.abc import Callable, Mapping

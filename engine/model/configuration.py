@@ -57,7 +57,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version with `enabled_version` and `moved_version`, computed from `before`."""
+        """Return this version of a destination with `enabled_version` and `moved_version` filled in.
+        `before`: the previous version of the same destination."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,
@@ -67,8 +68,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
 
 
 class TransformStatus(Enum):
-    """The status of a transform script. It is not stored: the script that the destination's row names is
-    PUBLISHED, and other scripts are SUPERSEDED if they were published before."""
+    """The status of a transform script. The status is not stored. The destination's row names one script:
+    this script is PUBLISHED. Any other script that was ever published is SUPERSEDED."""
 
     DRAFT = "DRAFT"  # was never live
     PUBLISHED = "PUBLISHED"  # every new attempt uses it
@@ -90,7 +91,7 @@ class TransformScript(Struct, frozen=True, kw_only=True):
 
 
 class TransformPage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, more versions have smaller ids."""
+    """A page of script versions, newest first. If `below` is set, more versions have smaller ids."""
 
     items: list[TransformScript]
     below: str | None
@@ -132,7 +133,7 @@ class FilteredRules(Struct, frozen=True, kw_only=True):
 
 
 class FilterErrors(Struct, frozen=True):
-    """The failures of a rule's filter: their number, and the last one's instant and message."""
+    """The failures of a rule's filter: the number of failures, and the time and message of the last."""
 
     count: int
     last_at_ms: int
@@ -171,8 +172,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """The rows from which a process makes or refreshes its read models. Destinations and rules are left
-    out if the read models already have their present versions."""
+    """The rows from which a process makes or refreshes its read models. A destination or rule is left out
+    if the read models already have its newest version."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]

@@ -1,4 +1,4 @@
-"""Callers' JSON documents: their reading, merge patches (RFC 7396), and refusals in the API's words."""
+"""Callers' JSON documents: their validation, merge patches (RFC 7396), and refusals of them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
 
-# The most members of a document: ten times as many as the longest model has fields. Without this limit, a
-# body could have tens of thousands of unknown members, which would take tens of milliseconds to report.
+# The largest number of members of a document. Models have far fewer fields. Without this limit, a body
+# could have tens of thousands of unknown members. To report them would take tens of milliseconds.
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
@@ -52,7 +52,7 @@ def refusal_of(
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if a text is a UUID in its 36 characters."""
+    """Return True if a text is a UUID in the form of 36 characters."""
     return _UUID.fullmatch(text) is not None
 
 
@@ -69,7 +69,8 @@ def refused(details: Sequence[Detail], code: str = "invalid_request") -> Refusal
 
 
 def merged(target: object, patch: object) -> Any:
-    """Return `target` with the merge patch applied (RFC 7396): null removes a member, objects merge."""
+    """Return `target` with the merge patch applied (RFC 7396). A null in the patch removes a member. An
+    object in the patch is merged into the member of the same name."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -82,8 +83,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return the steps of a pydantic error's location that are in the document. Within a union, pydantic
-    adds a step that is not: the value of `kind`."""
+    """Return the steps of a pydantic error's location, without the steps that are not in the document.
+    For a union, pydantic adds such a step: the value of the member `kind`."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):

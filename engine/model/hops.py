@@ -1,9 +1,9 @@
 """Hops: the number of deliveries that led to an event, in a header that this service signs.
 
-Each delivery has a header `angarium-hops`: one hop more than the hops of the delivery's event. The header
-comes back to the ingestion in two cases: the destination is this service, or a receiver copies the header
-into the request for a new event. The header's value is the number of hops and a signature. The signature
-depends only on the number, so all values are computed in advance.
+Each delivery has a header `angarium-hops`, which states one hop more than the delivery's event has. The
+header comes back to the ingestion in two cases: the destination is this service, or a receiver copies the
+header into the request for a new event. The header's value is the number of hops and a signature of this
+number. There are few numbers, so all values are computed in advance.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ _SIGNATURE_BYTES = 16  # 128 bits cannot be guessed, and keep the header short
 
 
 class Hops:
-    """The header's values. Owner: the trio thread. The first key signs, any key verifies."""
+    """All values of the header `angarium-hops`. The first key signs new values. Values signed with any of
+    the keys are accepted. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
         """`limit`: the largest number of hops of an accepted event."""
@@ -38,7 +39,8 @@ class Hops:
         self._lines = lines
 
     def line(self, hops: int) -> bytes:
-        """Return the header line of a delivery whose event has `hops` hops: the line states one more."""
+        """Return the header line of a delivery whose event has `hops` hops. The line states `hops` + 1,
+        but at most `MOST`."""
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The idempotency key in a request's head, which replaces `idempotencyKey` in the body."""
+"""The header Idempotency-Key. A caller can send it instead of the field `idempotencyKey` in the body."""
 
 import re
 
@@ -19,7 +19,8 @@ def read_key(value: bytes | None) -> str | None:
 
 
 def one_key(of_body: str | None, of_head: str) -> str:
-    """Return the key of a request whose head has a key. Raises Refusal 400 if the body's key differs."""
+    """Return the key of a request that has a key in its header. Raises Refusal 400 if the body has
+    another key."""
     if of_body is not None and of_body != of_head:
         raise invalid("idempotencyKey", "differs from the header Idempotency-Key: send one of them")
     return of_head

@@ -16,11 +16,13 @@ _COUNTER_LIMIT = 0xFFF
 # the last id. At other times these bits of the id are random. With 12 + 14 bits, one millisecond has room
 # for 67 million ids. Without the 14 bits, the time in the ids would run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
-# While the wall clock is past the ceiling, ids get the last three milliseconds before it: 4,096 ids the
-# first, one id the second, whose counter bits are random, and up to 67 million ids the third.
+# While the wall clock is past the ceiling, the time in new ids is one of the last three milliseconds
+# before the ceiling. Up to 4,096 ids have the first millisecond, because their further counter bits are
+# random. Up to 67 million ids have the third millisecond, because the 14 further bits also count.
 _LAST_MS = 3
 SHARDS = 256
-# The last three hex digits of a delivery's id, by the delivery's ordinal. The table takes 250 KB.
+# A table, indexed by a delivery's ordinal, of the last three hex digits of the delivery's id. The table
+# takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 
@@ -52,8 +54,8 @@ class Identity:
         self._wall_ns = wall_ns
 
     def limit(self, ceiling_ms: int) -> None:
-        """Make ids only for instants before `ceiling_ms`: no partition exists yet for later ids. If the
-        wall clock is ahead, all ids get the last milliseconds before."""
+        """Make ids only for instants before `ceiling_ms`, because no partition exists yet for later ids.
+        If the wall clock passes `ceiling_ms`, new ids get the last milliseconds before `ceiling_ms`."""
         self._ceiling_ms = ceiling_ms
 
     def event(self) -> str:

@@ -25,7 +25,7 @@ def _instant(value: object) -> object:
         raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
     try:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
-        # The conversion to UTC raises OverflowError if the year is then not 1 to 9999.
+        # The conversion raises OverflowError if the year in UTC is before 1 or after 9999.
         instant = instant.astimezone(UTC)
         # Rounded up to a whole millisecond. Ids have whole milliseconds, so the ids before the rounded
         # instant are exactly the ids before the caller's instant.

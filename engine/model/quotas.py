@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 
 class Quota(Enum):
-    """A kind of row that an account has a quota of. The values are names of fields."""
+    """A kind of row that an account has a quota of. The values are field names of `Quotas` and `Used`."""
 
     DESTINATIONS = "destinations"
     RULES = "rules"
@@ -84,15 +84,17 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The tally of an account (see `Used`) when its quota was checked. If the tally has changed since the
-    check, another row has been added, and the statement that adds this row fails."""
+    """The tally of an account (see `Used`) at the check of its quota. The row is added after the check.
+    If another session has added a row in between, the tally has changed, and the later statement
+    fails."""
 
     account: str
     tally: int
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """One version of a workspace's settings. Version 0 applies until a caller writes one."""
+    """One version of a workspace's settings. Version 0 is the defaults: it applies until a caller writes
+    the settings."""
 
     workspace: str
     version: int = 0
@@ -106,7 +108,8 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
         return ability not in self.denied
 
     def for_customer(self, permissions: Mapping[Ability, bool]) -> "WorkspaceSettings":
-        """Return the settings for a customer whose own permissions override the workspace's."""
+        """Return the workspace's settings for one customer. `permissions`: the customer's own
+        permissions, which override the permissions in the settings."""
         if not permissions:
             return self
         denied = frozenset(

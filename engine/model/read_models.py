@@ -82,7 +82,7 @@ class PayloadCheck(Protocol):
     """The active schema of an event type, as a check of payloads."""
 
     def check(self, payload: bytes, pause: Callable[[], None] = ...) -> None:
-        """Raise Refusal `schema_violation` if a payload (JSON as received) does not conform.
+        """Raise Refusal `schema_violation` if a payload (JSON as received) does not match the schema.
 
         The check calls `pause` between steps of long work.
         """
@@ -109,14 +109,14 @@ class Models:
         # The rules in a customer's index can match only this customer's events. The rules in the index
         # for no customer (None) can match all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # Rules that arrived before their destination, by destination. They are in no index yet, because
-        # the index depends on the destination's customer.
+        # The rules whose destination is not known yet, by the destination's id. These rules are in no
+        # index, because a rule's index depends on the destination's customer.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
         self._checks: dict[tuple[int, str], PayloadCheck] = {}
         self._settings: dict[str, WorkspaceSettings] = {}
-        self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
+        self._listed: Counter[bytes] = Counter()  # how many workspaces list each origin
         self._customers: dict[str, CustomerAccount] = {}
 
     # --- workspaces and environments
@@ -139,7 +139,7 @@ class Models:
     # --- workspaces' settings for their customers' portals
 
     def put_settings(self, settings: WorkspaceSettings) -> None:
-        """Add or replace a workspace's settings; an older version than the present one is ignored."""
+        """Add or replace a workspace's settings. Settings with an older version are ignored."""
         present = self.settings_of(settings.workspace)
         if present.version > settings.version:
             return
@@ -151,7 +151,7 @@ class Models:
                 del self._listed[origin]
 
     def settings_of(self, workspace: str) -> WorkspaceSettings:
-        """Return a workspace's settings, or the defaults if it has written none."""
+        """Return a workspace's settings. Return the defaults if the workspace has no settings."""
         return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
 
     def settings_for(self, workspace: str, account: str) -> WorkspaceSettings:
@@ -175,7 +175,8 @@ class Models:
     # --- credentials
 
     def put_key(self, key_id: str, secrets: dict[bytes, Credential]) -> None:
-        """Replace all secrets (by digest) of a key. A key without secrets has ended."""
+        """Replace all secrets of a key. `secrets`: the credential of each secret, by the secret's digest.
+        If `secrets` is empty, the key is removed."""
         for digest in self._digests_of.pop(key_id, ()):
             self._credentials.pop(digest, None)
         if secrets:
@@ -206,7 +207,7 @@ class Models:
     # --- destinations and rules
 
     def put_destination(self, destination: Destination) -> None:
-        """Add or replace a destination; an older version than the present one is ignored."""
+        """Add or replace a destination. An older version of the destination is ignored."""
         present = self.destinations.get(destination.id)
         if present is not None and present.version > destination.version:
             return
@@ -229,7 +230,7 @@ class Models:
             self._place(rule, destination)
 
     def remove_rule(self, rule_id: str) -> None:
-        """Remove a rule. Harmless if it is unknown."""
+        """Remove a rule. Do nothing if the rule is unknown."""
         rule = self.rules.pop(rule_id)
         if rule is not None:
             self._displace(rule)
@@ -261,7 +262,7 @@ class Models:
     # --- schemas
 
     def put_check(self, environment: int, event_type: str, check: PayloadCheck | None) -> None:
-        """Set the check of an event type's payloads; None for no check."""
+        """Set the check for payloads of an event type. `check` None: the payloads are not checked."""
         if check is None:
             self._checks.pop((environment, event_type), None)
         else:
@@ -285,7 +286,7 @@ class Models:
 
     def destinations_of(self, environment: int) -> Iterator[Destination]:
         """Yield all destinations of an environment, also archived destinations. The caller can await
-        between two destinations: other tasks can change the table meanwhile."""
+        between two destinations, even if other tasks add or replace destinations during the wait."""
         of = self._destinations_of
         return of[environment].values() if environment in of else iter(())
 

@@ -104,7 +104,8 @@ MOST_WORKERS = 64  # each has some 20 connections to the database, and memory of
 
 
 def number_of_workers(value: object) -> object:
-    """Return the number that `auto` stands for: the cores that this process may use."""
+    """Return a setting's number of workers. For `auto`, return the number of cores that this process can
+    use, but at most `MOST_WORKERS`."""
     if value != "auto":
         return value
     usable = getattr(os, "sched_getaffinity", None)  # Linux only: the cores of this container

@@ -12,7 +12,8 @@ SIGNATURE_BYTES = 32
 
 
 class TokenKeys:
-    """The keys of one purpose. The first signs, any verifies. Owner: the trio thread."""
+    """The keys for tokens of one purpose. The first key signs new tokens. All keys verify tokens, so that
+    tokens signed with an earlier key stay valid. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         """`keys`: by id. Only the first bytes of an id are used."""

@@ -52,8 +52,9 @@ def stated_trace(parent: str, state: str | None) -> str | None:
 def join_repeated(
     index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Correct `index`, which has only one value for each header name of a request. `fields` has all
-    headers. A repeated tracestate is replaced by its joined values; a repeated traceparent is removed."""
+    """Correct the trace headers in `index`, which has only one value for each header name of a request.
+    `fields` has all headers of the request. If the request repeats the tracestate, `index` gets all its
+    values, joined. If the request repeats the traceparent, it is removed from `index`."""
     if TRACEPARENT not in index:
         return
     if sum(name == TRACEPARENT for name, _ in fields) > 1:

@@ -1,9 +1,9 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
 The observer reads the table of nodes again and again. A node's silence is the time between two reads that
-found the same heartbeat. A longer time counts as one second, and after a lost connection the count begins
-anew. Therefore neither an outage of the database nor a pause of the observer's own process makes other
-nodes dead. Nothing here awaits or reads another computer's clock.
+found the same heartbeat. If this time is longer than one second, only one second counts. After a lost
+connection, the count begins at zero. Therefore neither an outage of the database nor a pause of the
+observer's own process makes other nodes dead. Nothing here awaits or reads another computer's clock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -63,7 +63,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     load: NodeLoad = NO_LOAD
 
 
-UNLOCKED_DEAD_S = 1.0  # silence of a node that has no session
+UNLOCKED_DEAD_S = 1.0  # silence after which a node without a session is dead
 # A node that had a session is dead after this many looks in a row that find neither a session nor a new
 # heartbeat. If a node has only lost its connection, it opens a new session before that many looks.
 LOST_LOOKS = 4
@@ -145,8 +145,8 @@ class Liveness:
     def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
         """Take in one look at the table of nodes. `rows`: all rows of the table. `now`: the time of the
         look on a monotonic clock, in seconds.
-        `holders`: the nodes that hold leases. A holder that has no row is treated as a node without a
-        session that sends no heartbeats.
+        `holders`: the nodes that hold leases. If a holder has no row, the holder is treated as a node
+        that has no session and sends no heartbeats.
         """
         self.rows = rows
         passed_s = 0.0 if self._looked_at is None else min(now - self._looked_at, LOOK_S)
@@ -167,9 +167,9 @@ class Liveness:
             self._observed[former].lost_looks = LOST_LOOKS
 
     def _formers(self) -> list[str]:
-        """Return the nodes with this node's machine and part, but without a database session. These are
-        earlier processes. They have ended, because a machine starts the next process for a part only
-        after the earlier process has ended.
+        """Return the nodes with this node's machine and part, but without a database session. These nodes
+        are earlier processes, and are dead: a machine starts a new process for a part only after the
+        earlier process has ended.
         """
         mine = next((row for row in self.rows if row.id == self.me), None)
         if mine is None or mine.part.whole:
@@ -202,13 +202,13 @@ class Liveness:
         return NodeState.DEAD if known is None else known.state
 
     def beats(self, node: str) -> int:
-        """Return how many new heartbeats of a node `me` has seen since the last interruption."""
+        """Return the number of new heartbeats of a node since the last call of `interrupted`."""
         known = self._observed.get(node)
         return 0 if known is None else known.beats
 
     def outlives(self, node: str, other: str | None) -> bool:
-        """Return True if a node already ran when `other` sent its last heartbeat. A node that started
-        after this heartbeat notices the death of `other` later than older nodes do."""
+        """Return True if `node` already ran when the node `other` sent its last heartbeat. A node that
+        started after this heartbeat notices the death of `other` later than older nodes do."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 
@@ -224,16 +224,17 @@ class Liveness:
         return frozenset((self.me, *others))
 
 
-SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
+# A namesake is alive for sure after this many new heartbeats. One heartbeat can come from a killed node.
+SURE_BEATS = 2
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a live node of another machine that has the same name as this machine and keeps the name.
-    None: this machine can keep its name.
+    """Return a live node of another machine with this machine's name, if this machine must give its name
+    up. Return None if this machine can keep its name.
 
-    If two machines have the same name, the machine with the smaller address keeps the name. A machine
-    runs at most one process for each part. Therefore two live nodes with the same machine name and the
-    same part run on different machines.
+    If two machines have the same name, the machine with the larger address must give the name up. A
+    machine runs at most one process for each part. Therefore two live nodes with the same machine name
+    and the same part run on different machines.
     """
     mine = next((row for row in liveness.rows if row.id == liveness.me), None)
     if mine is None or mine.part.whole or mine.address is None:
@@ -253,8 +254,8 @@ def is_successor(
     node has the part. `among`: the candidates, or None if all nodes are candidates.
 
     The live candidate with the smallest id takes over. For a moment, two nodes can disagree about which
-    nodes are live, and both try to take over. Only one succeeds: a takeover states the node that it
-    replaces, and fails if another node has the part by then.
+    nodes are live, and both try to take over. Only one of them succeeds: a takeover names the node that
+    it replaces, and fails if the part no longer belongs to the named node.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False

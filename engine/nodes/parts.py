@@ -1,7 +1,7 @@
 """The parts of a database. Each workspace belongs to one part, and one worker at a time works for a part.
 
-A database has 256 slots, each with a lease. With n parts, every n-th slot belongs to the same part.
-Nothing here awaits.
+A database has 256 slots, each with a lease. The slots are shared out among the parts: with n parts, part
+k has the slots k, k + n, k + 2n, and so on. Nothing here awaits.
 """
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from engine.model.read_models import Models
 
 class WorkerPart(Struct, frozen=True):
     """One part of a database. `of`: how many parts the database has. `number`: the part's number, from 0.
-    By default, the part is the whole database."""
+    By default, the database is undivided: its only part is the whole database."""
 
     number: int = 0
     of: int = 1
@@ -55,8 +55,8 @@ class OwnPart:
 
 
 def number_of(workspace: str, parts: int) -> int:
-    """Return the number of a workspace's part: the last byte of its UUID, which is random, modulo the
-    number of parts."""
+    """Return the number of the part that a workspace belongs to. The number is the last byte of the
+    workspace's UUID (a random byte), modulo the number of parts."""
     return int(workspace[-2:], 16) % parts
 
 

@@ -92,10 +92,11 @@ def weight(part: int, machine: str) -> bytes:
 
 
 def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = None) -> str | None:
-    """Return the machine that a part belongs on, from the states of nodes that one node observes. None:
-    no machine can work for the part, and no machine holds the part.
+    """Return the machine that a part belongs on. Return None if no machine can work for the part and no
+    machine holds the part.
 
-    `without`: a machine that is treated as absent.
+    `liveness`: the states of the nodes. `parts`: the number of parts. `without`: a machine that is
+    treated as absent.
     """
     rows = [row for row in liveness.rows if row.machine != without]
     dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
@@ -110,7 +111,7 @@ class MoveWatch:
         self._looks = 0  # looks in a row at which the part belonged elsewhere
 
     def leaves(self, belongs_on: str | None) -> bool:
-        """Count one more placement. `belongs_on`: the machine on which the placement puts the part.
-        Return True if the holder must hand the part over now."""
+        """Record the result of one more placement: the machine `belongs_on` for the part. Return True if
+        the holder must hand the part over now."""
         self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
         return self._looks >= STEADY_LOOKS
