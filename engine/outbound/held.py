@@ -38,12 +38,14 @@ class HeldBytes:
         self._letting_in = False
 
     def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
-        """Call `go`, now or later, when there is room for `size` bytes. They are held from then on."""
+        """Reserve `size` bytes as soon as there is room for them, and then call `go`. If there is room
+        already, `go` is called before this method returns."""
         self._waiting.put(workspace, (size, go))
         self._let_in()
 
     def change(self, workspace: str, before: int, after: int) -> None:
-        """Hold `after` bytes instead of `before`, even beyond the limit: the bytes exist already."""
+        """Count `after` bytes instead of `before` bytes, even if this exceeds the limit: the bytes are in
+        memory already."""
         self._bytes += after - before
         mine = self._of.get(workspace, 0) + after - before
         if mine:
@@ -77,8 +79,8 @@ class HeldBytes:
     def _next(self) -> str | None:
         """Return the workspace whose attempt gets room now, or None.
 
-        Workspaces at their limit are passed over. If the budget has no room for the next attempt, all
-        other attempts wait too. Otherwise small attempts could make a large attempt wait for ever.
+        Workspaces at their limit are passed over. If the budget has no room for the next attempt, the
+        attempts behind it wait too. Otherwise small attempts could make a large attempt wait for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

@@ -14,8 +14,8 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 def layered(first: Headers, then: Headers) -> Headers:
-    """Return the headers of two stages. If both set a header, the value of `first` counts: a script
-    cannot change a header that the template needs."""
+    """Return the headers of two stages. If both stages set the same header, the value in `first` is used.
+    For example, `first` has the headers of a template, which a script must not change."""
     named = {name.lower() for name, _ in first}
     return (*first, *(header for header in then if header[0].lower() not in named))
 
@@ -41,7 +41,7 @@ class Carried(Struct, frozen=True):
 
 
 class FileStage(Protocol):
-    """The stage that prepares files: those of FILE events, and attachments of other events."""
+    """The stage that prepares files: the files of FILE events, and the attachments of other events."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
         """Fetch and store the missing files of an event, and sign the URLs of all its files."""
@@ -51,8 +51,9 @@ class FileStage(Protocol):
 
 
 class Script(Struct, frozen=True):
-    """A script to run. A run counts towards the share of `workspace`, and towards the share that
-    `customer` has in it. `customer` is the account to which the script's destination belongs."""
+    """A script to run. Workspaces take turns to run scripts, and within a workspace the customers take
+    turns. A run counts for `workspace` and for `customer`, the account to which the script's destination
+    belongs."""
 
     workspace: str
     id: str
@@ -135,10 +136,11 @@ class TemplateStage(Protocol):
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request that a template makes from an outbound body. The body is JSON, and a script
-        may have changed it. `event_id` is for services that detect repeated requests: they cannot use
-        the id in the body, because a script can change it."""
+        """Return the request that a template makes from an outbound body. The body is JSON. A script can
+        have changed the body, and with it the event id in the body. `event_id` is the true id: templates
+        use it for services that detect repeated requests."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return the outcome that the template's rules make of `outcome`. For example, some services
-        report an error with status 200, or give the time of the next try in a 429."""
+        """Apply the template's rules for the service's answers to `outcome`, and return the result. For
+        example, some services report an error with status 200, or give the time of the next try in a 429.
+        """

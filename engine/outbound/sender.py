@@ -1,8 +1,7 @@
-"""The sender of all attempts. An attempt goes directly to the wire, or before that through the stages for
-files, script, template and token.
+"""The sender of all attempts. It makes the request of an attempt, and passes the request to the wire.
 
-If the sender cannot make the request, the attempt fails. What then happens to the delivery is decided
-elsewhere.
+If the event or the destination needs them, stages for files, script, template and token run before. If a
+stage fails, the attempt fails without a request. Other modules decide what then happens to the delivery.
 """
 
 from collections.abc import Callable

@@ -34,15 +34,17 @@ LIFE_S = 3_600.0
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # Seconds for which a failed fetch is remembered. An attempt in this time fails without a fetch of its
-# own. Otherwise a thousand deliveries would send a thousand requests to an endpoint that is down.
+# own. Otherwise a thousand deliveries would cause a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# The most tokens in memory. Each token has at most 6 KiB. At this limit, a workspace with more than an
-# equal share of the tokens loses its own least recently used token.
+# The limit on the tokens in memory. Each token has at most 6 KiB. If a workspace needs room at this limit
+# and already has more than its share (the limit divided by the number of workspaces with tokens), its own
+# least recently used token is dropped.
 KEPT = 4_096
-AT_ONCE = 32  # fetches, each a connection and a task; environments have fair shares of them
+# Limits on simultaneous fetches. Each fetch has a connection and a task; environments have fair shares.
+AT_ONCE = 32
 AT_ONCE_EACH = 4  # fetches of one environment: its endpoints can all hang
-# The limit on simultaneous fetches for one customer. If all endpoints of the customer hang, the rest of
-# AT_ONCE_EACH is left for the environment's other customers.
+# Fetches for one customer. This is less than `AT_ONCE_EACH`: if all endpoints of one customer hang, the
+# environment's other customers can still fetch tokens.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch
@@ -79,7 +81,8 @@ class Tokens:
     def get(self, key: Key, done: Done, customer: str | None = None) -> None:
         """Call `done`, now or later, with the value of the header Authorization, or a Failure.
 
-        The fetch counts towards the share of `customer`, the destination's account.
+        If a fetch is needed, it counts towards the limit `AT_ONCE_CUSTOMER` of `customer`, which is the
+        account that the destination belongs to.
         """
         kept = self._kept.found.get(key)
         if kept is not None and kept.until > trio.current_time():
@@ -138,8 +141,8 @@ class Tokens:
     async def _asked(
         self, workspace: str, client: ClientCredentials
     ) -> tuple[bytes | Failure, float]:
-        """Ask the endpoint for a token. Return the value of the header Authorization or a Failure, and
-        for how many seconds to keep it."""
+        """Ask the endpoint for a token. Return two values: the result (the value of the header
+        Authorization, or a Failure), and the number of seconds for which to keep this result."""
         try:
             target = parse_target(client.token_url)
         except Refusal as refusal:  # the rules are stricter than when the URL was stored
@@ -180,8 +183,8 @@ def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes],
 
 
 def token_of(content: bytes) -> tuple[bytes | Failure, float]:
-    """Return the value of the header Authorization that an answer gives, or a Failure, and for how many
-    seconds to keep it."""
+    """Read the answer of a token endpoint. Return two values: the result (the value of the header
+    Authorization, or a Failure), and the number of seconds for which to keep this result."""
     document = _json(content)
     token, kind = document.get("access_token"), document.get("token_type", "bearer")
     if not isinstance(token, str) or not isinstance(kind, str) or kind.lower() != "bearer":

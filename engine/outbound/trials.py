@@ -18,7 +18,7 @@ from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
 AT_ONCE_WORKSPACE = 4  # enough for some browser windows, beside the runs of deliveries
-# Twice the limit of an event, because the JSON that a caller gives can have more spaces and escapes.
+# Twice the limit for an event's JSON, because the JSON of a trial can have more spaces and escapes.
 TRIAL_BYTES = 512 * 1024
 
 

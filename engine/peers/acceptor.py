@@ -21,11 +21,12 @@ from engine.peers.handshake import (
 from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-# The limit on open connections that have not proved the master key. Each holds a descriptor. A
-# server that opens links after a restart has far fewer handshakes under way.
+# The limit on open connections whose other end has not yet proved that it has the master key. Each of
+# these connections takes a descriptor. Even a server that opens all its links after a restart has far
+# fewer handshakes under way.
 STRANGERS = 256
-# While there are `STRANGERS` connections, the oldest connection is closed at this age, to make room. An
-# honest handshake needs only two round trips, and has ended by then.
+# While there are `STRANGERS` connections, the oldest connection is closed if it is older than this, to
+# make room. The handshake of an Angarium server takes only two round trips, and has ended by then.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"
@@ -58,7 +59,7 @@ async def accept_links(
 
 
 class LinkAcceptor:
-    """Owner of the connections whose handshake is under way, at most `STRANGERS`."""
+    """Owner of the connections whose handshake is under way. There are at most `STRANGERS` of them."""
 
     def __init__(
         self,
@@ -138,7 +139,8 @@ class LinkAcceptor:
 
 
 class LocalLinks:
-    """The links to the other workers. `folder` has each worker's sockets; `own`: this worker's number."""
+    """The links to the other workers of this machine. `folder` has the sockets of all workers. `own`:
+    this worker's number."""
 
     def __init__(self, folder: Path, own: int, keys: Mapping[bytes, bytes]) -> None:
         self._folder = folder

@@ -49,7 +49,8 @@ class Caller(NamedTuple):
 
 
 class LinkError(Exception):
-    """The other end does not answer, or does not prove that it has the master key."""
+    """The link cannot be used: for example, the other end does not answer, or does not prove that it has
+    the master key."""
 
 
 async def dial(
@@ -59,14 +60,14 @@ async def dial(
     *,
     kind: str | None = None,
 ) -> bytes:
-    """Do the dialler's part of the handshake. Raise LinkError.
+    """Do the dialler's part of the handshake. Raise LinkError if the handshake fails.
 
     `kind` is None if the link is to carry a client's connection. `keys` has the master keys by their
-    ids, the present key first. The result is the digest of the other end's certificate if TLS follows,
-    else NO_TLS.
+    ids, the present key first. If TLS follows, the result is the digest of the other end's certificate.
+    Otherwise the result is NO_TLS.
 
-    Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release.
-    To an older release, the addresses look like a malformed HTTP request, which changes nothing.
+    Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release:
+    an older release takes the addresses for a malformed HTTP request, and changes nothing.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -87,7 +88,8 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Do the acceptor's part of the handshake, and return the link's client. Raise LinkError.
+    """Do the acceptor's part of the handshake, and return the link's client. Raise LinkError if the
+    handshake fails.
 
     `digest`: the digest of this end's certificate, or NO_TLS. Only REQUESTS links need it.
     """
@@ -141,7 +143,7 @@ def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) ->
 
 
 async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
-    """Read exactly `size` bytes: later bytes do not belong to the handshake."""
+    """Read exactly `size` bytes, and not more: later bytes do not belong to the handshake."""
     data = b""
     while len(data) < size:
         piece = await stream.receive_some(size - len(data))

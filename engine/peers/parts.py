@@ -32,7 +32,8 @@ class SecuredLink(trio.abc.AsyncResource):
         self._stream = trio.SSLStream(stream, context, https_compatible=True)
 
     async def begin(self, digest: bytes) -> None:
-        """Do the TLS handshake. Raises LinkError if it fails, or if `digest` is not the certificate's."""
+        """Do the TLS handshake. Raises LinkError if the handshake fails, or if the other end's
+        certificate does not have the digest `digest`."""
         try:
             with trio.fail_after(WITHIN_S):
                 await self._stream.do_handshake()
@@ -51,7 +52,8 @@ class SecuredLink(trio.abc.AsyncResource):
         return bytes(await self._stream.receive_some(max_bytes))
 
     async def aclose(self) -> None:
-        """Close the connection without TLS's closing message: HTTP messages mark their own ends."""
+        """Close the connection without the closing message of TLS. This message is not needed, because an
+        HTTP message marks its own end."""
         await trio.aclose_forcefully(self._stream)
 
 

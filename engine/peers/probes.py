@@ -5,12 +5,14 @@ from contextlib import suppress
 
 import trio
 
-# Seconds of silence before the first probe, and between two probes. The probes are for a network that
-# breaks between two running machines. A dead machine needs no probes: its parts have moved by then.
+# Seconds of silence before the first probe, and between two probes. The probes detect that the network
+# between two running machines is broken. They are not needed for a dead machine, because its parts move
+# to another machine sooner.
 EVERY_S = 2
 PROBES = 4  # this many without an answer break the link
 # While sent bytes are unconfirmed, the kernel sends no probes. Instead, the kernel breaks the link when
-# the bytes have been unconfirmed for this time. All probes together would take the same time.
+# the bytes have been unconfirmed for this time. It is as long as the silence after which unanswered
+# probes break a link.
 UNCONFIRMED_MS = EVERY_S * (1 + PROBES) * 1000
 _OPTIONS = (  # not every system has these names
     ("TCP_KEEPIDLE", EVERY_S),

@@ -18,12 +18,13 @@ from engine.runtime.background import NurseryOwner
 CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
-# The log reports an active node that has been unreachable for this time. A dead node would have been
-# replaced sooner, so there is another cause, such as a wrong address or master key.
+# If the active node is unreachable for this time, the log reports it. A dead node is replaced sooner. So
+# the node is alive, and this process cannot reach it, for example because its address is wrong or it has
+# another master key.
 SILENCE_S = 5.0
 REST_S = 0.1  # after the descriptors ran out
-# When another node becomes active, the connections to the former node stay open for this time, for the
-# last bytes of its answers. Connections to a killed node break by themselves.
+# When another node becomes active, the connections to the former active node stay open for this time, so
+# that the last bytes of its answers still reach the clients.
 PARTING_S = 1.0
 # A request counts as answered if the last bytes came from the node, and this time has passed since.
 QUIET_S = 0.05
@@ -98,9 +99,10 @@ class Relay:
     def part(self) -> None:
         """Begin to close the carried connections, each after an answer.
 
-        This process closes a connection that is quiet after an answer. A busy connection may never be
-        quiet, because a request is always under way. So this process also sends the clients' addresses
-        to the nodes that serve the clients. Each node closes a client's connection after the next answer.
+        This process closes a connection as soon as the connection is quiet after an answer. Some busy
+        connections are never quiet, because a request is always under way. Therefore this process also
+        sends the clients' addresses to the nodes that serve the clients. Each of these nodes closes a
+        client's connection after the next answer.
         """
         if self._parting.is_set():
             return
@@ -129,8 +131,8 @@ class Relay:
             await self._none.wait()
 
     def leave(self, node: str | None) -> None:
-        """Close the connections to a replaced node after `PARTING_S`. The node itself may never close
-        them, for example if it hangs."""
+        """Close the connections to a replaced node after `PARTING_S`. This process must close them,
+        because a node that hangs does not close them."""
         ends_at = trio.current_time() + PARTING_S
         for carried in self._carried:
             if carried.node == node:

@@ -1,7 +1,7 @@
 """The operator's plans: a TOML file that changes the built-in plans and adds others, checked strictly.
 
 [plans.free]
-destinations = 5            # a built-in plan keeps what the file leaves out
+destinations = 5            # this plan's other limits stay as they are built in
 
 [plans.enterprise]          # a new plan sets every field, except those in `LATER`
 control_per_minute = 60000
@@ -20,8 +20,9 @@ from engine.plans.plans import BUILT_IN, FIRST, Plan, overridden
 from engine.runtime.toml_file import read
 from engine.settings import Settings
 
-# Ten years. The earliest day that is shown is the clock's day minus the retention. With a longer
-# retention, a clock that is years slow would set this day before 1970.
+# The longest retention: ten years. The earliest day of the log that is shown is the present day minus the
+# retention. If the retention were longer and the server's clock some years slow, this day would be before
+# 1970.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
 # Fields that a new plan can omit, because files of earlier releases lack them. The plan then has the

@@ -37,10 +37,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     customer_per_minute: int = 120  # requests of all embed sessions of the customer
 
 
-# Retention: the default retry schedule takes 76 hours. If a delivery then is dead, the week of `free`
-# leaves enough days to examine it after a weekend. `scale` has 30 days, the longest period of analytics.
-# Destinations: `free` has enough for a company's own systems, and `pro` for the company's customers. The
-# destinations of `scale` are as many as a server can load into memory within seconds when it starts.
+# Retention: the default retry schedule takes 76 hours, after which a delivery that always failed is dead.
+# With the 7 days of `free`, some days remain to examine the dead delivery, even over a weekend. The 30
+# days of `scale` are the longest period of analytics.
+#
+# Destinations: `free` has enough for a company's own systems, and `pro` has enough for the company's
+# customers. `scale` has as many as a server can load within seconds when it starts.
 BUILT_IN: Mapping[str, Plan] = MappingProxyType(
     {
         plan.name: plan
@@ -84,8 +86,8 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans, changed by limits that the settings give for all plans. None: no change.
-    `control_per_minute` changes the customers' request rate too.
+    """Return the plans with some limits replaced. The settings give these limits for all plans. A limit
+    that is None is not replaced. `control_per_minute` changes the customers' request rate too.
     """
     given = {
         "control_per_minute": control_per_minute,
@@ -147,9 +149,9 @@ class Plans:
 
 
 class Visibility:
-    """The visibility of an environment's log: how far back its plan shows it.
+    """The visibility of the events and deliveries of an environment, by the retention of its plan.
 
-    A delivery that is older than the plan's retention is not shown, whatever its state, even if it still
+    A delivery that is older than the retention is hidden, whatever its state, even if its row still
     exists.
     """
 
@@ -178,8 +180,9 @@ class AccountLimits(Struct, frozen=True):
 
 
 def limits_of(plan: Plan, quotas: Quotas) -> AccountLimits:
-    """Return the limits of a customer's account. A limit is the account's own quota, or else the plan's
-    default quota. No limit of an account exceeds the plan's limit for the whole workspace."""
+    """Return the limits of a customer's account. Each limit is the account's own quota. If the account
+    has no quota of its own, the limit is the plan's default quota. No limit of an account exceeds the
+    plan's limit for the whole workspace."""
     return AccountLimits(
         destinations=_limit(quotas.destinations, plan.customer_destinations, plan.destinations),
         rules=_limit(quotas.rules, plan.customer_rules, plan.rules),

@@ -39,7 +39,8 @@ class PoisonError(StoreError):
 
 
 class ContentionError(StoreError):
-    """A serialisation failure or deadlock (40001, 40P01): nothing was written, run it again."""
+    """A serialisation failure or deadlock (40001, 40P01). Nothing was written: run the statement
+    again."""
 
     maybe_written: bool = False  # True if an earlier run of the same statement may have written
 
@@ -123,8 +124,9 @@ class Acceptance(Struct):
     - `base` + k is the seq of the group's k-th delivery.
     - `lost` has the ids of events whose idempotency key another event holds. These events and their
       deliveries were not written.
-    - `unheld` has the ids of further events that were not written. Another event held their key during
-      an earlier run of the statement. That other event's claim has expired since.
+    - `unheld` has the ids of further events that were not written, and whose key no event holds now. This
+      can happen only if the statement ran more than once: at an earlier run another event held the key,
+      but that event's claim has expired since.
     """
 
     base: int
@@ -140,7 +142,8 @@ class IntakeStore(Protocol):
         group may have been written. After any other exception, the group may have been written."""
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs: its k-th delivery gets `base` + k, k < 2^20."""
+        """Return `base`, the base of a group's seqs: the group's k-th delivery gets the seq `base` + k. A
+        group has fewer than 2^20 deliveries."""
 
     async def check(self) -> None:
         """Check the intake's connection, and reconnect if needed. Raises StoreAwayError."""
@@ -196,9 +199,9 @@ class SettleStore(Protocol):
     """The one statement that makes outcomes durable."""
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write the group. A second run after an unknown outcome changes nothing twice: attempts are
-        unique by (environment, delivery, number), deliveries are guarded by `expects`, and counters
-        count only the attempts and states that this run wrote."""
+        """Write the group. If the outcome of a run is unknown, the group can be written again without
+        harm. An attempt that exists already is not inserted again. A delivery whose attempt count is not
+        `Settlement.expects` is not updated. Only attempts and states that this run wrote are counted."""
 
 
 # --- reading back ----------------------------------------------------------------------------------
@@ -250,8 +253,8 @@ class BacklogStore(Protocol):
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read PENDING deliveries of `classes` with seq > `after`, in seq order, at most `limit` and
-        about `max_bytes` of payload.
+        """Read PENDING deliveries whose class is in `classes` and whose seq is above `after`, in seq
+        order. Read at most `limit` deliveries, and about `max_bytes` of payloads.
 
         If `ordered`, read RETRYING deliveries too: a delivery keeps its place in its lane while it is
         retried. The deliveries of the lanes in `skip_lanes` are left out.
@@ -270,10 +273,12 @@ class BacklogStore(Protocol):
         no delivery is RETRYING."""
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """Count the PENDING deliveries from `from_seq` on, and all RETRYING ones."""
+        """Return the number of PENDING deliveries with seq >= `from_seq`, plus the number of all RETRYING
+        deliveries."""
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """Return the highest committed seq of each class that has deliveries."""
+        """Return the highest committed seq of each `DeliveryClass` of which the destination has
+        deliveries."""
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
         """Return deliveries that are IN_DLQ."""
@@ -284,8 +289,8 @@ class BacklogStore(Protocol):
         """Return those of the given deliveries of a destination that are PENDING or RETRYING."""
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor (environment, destination), in the order of `actors`,
-        or None for an actor without a snapshot."""
+        """Return a list with the last snapshot of each actor (environment, destination), in the order of
+        `actors`. An actor without a snapshot has None in the list."""
 
 
 # --- sending ---------------------------------------------------------------------------------------
@@ -312,8 +317,9 @@ class Sender(Protocol):
     """The sender of attempts."""
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt; never blocks. `done` is called exactly once, later, on the trio thread, soon
-        after the destination's timeout at the latest. If this method raises, the attempt fails."""
+        """Begin an attempt, and return at once. `done` is called later, exactly once, on the trio thread.
+        If the receiver does not answer, `done` is called soon after the destination's timeout. If this
+        method raises an exception, the attempt has failed."""
 
     def forget(self, destination: str) -> None:
         """Release what was prepared for a destination. The caller has no attempt under way at the

@@ -1,4 +1,4 @@
-"""The outage: the store does not answer a user (a task of this process), and the user tries again."""
+"""Outages: the times when the store does not answer a task of this process, and the task's new tries."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +34,8 @@ def never(_: StoreError) -> bool:
 
 
 def nothing_written(error: StoreError) -> bool:
-    """Return True if the store did not answer or a row was locked, and certainly no run has written."""
+    """Return True if it is certain that nothing was written, because the store was away or a row was
+    locked at each run of the statement."""
     return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
 
 
@@ -46,9 +47,9 @@ def surely_nothing(message: str) -> StoreAwayError:
 
 
 class Outage:
-    """The outages of the store, as one of the store's users sees them. The user owns this object.
+    """The retries of one task that uses the store, such as the recorder. The task owns this object.
 
-    `user` is the user's name in the log. `meanwhile` is called before each pause.
+    `user` is the task's name in the log. `meanwhile` is called before each pause.
     """
 
     def __init__(
@@ -71,17 +72,21 @@ class Outage:
         until: Callable[[], bool] | None = None,
         writes: bool = False,
     ) -> T:
-        """Call `run` until the store answers, and return its result.
+        """Call `run` until it succeeds, and return its result.
 
-        `run` gets True if an earlier run has an unknown outcome. After a ContentionError, `run` is called
-        again at once. After a StoreAwayError, `run` is called again after a pause. The error is raised
-        instead if `unless` returns True for it, or if `until` returns True after the pause. Its
-        `maybe_written` is True if any run may have written.
+        `run` gets True if an earlier run has an unknown outcome. The kind of an exception decides what
+        follows:
 
-        PoisonError and OwnershipLostError are always raised. Any other exception is unexpected. Without
-        `writes`, it is raised. With `writes`, it can come after the commit: if this run or an earlier run
-        may have written, `run` is called again, and otherwise the exception is raised. After
-        `BROKEN_MOST` runs with an unexpected exception, UnknownOutcomeError is raised.
+        - ContentionError: call `run` again at once.
+        - StoreAwayError: call `run` again after a pause.
+        - PoisonError, OwnershipLostError: raise the error.
+        - Any other exception: if `writes` is True, and this run or an earlier run may have written, call
+          `run` again, because only a further run can tell what was written. Otherwise raise the
+          exception. After `BROKEN_MOST` such exceptions, raise UnknownOutcomeError.
+
+        A ContentionError or StoreAwayError is raised if `unless` returns True for it. A StoreAwayError is
+        also raised if `until` returns True after the pause. The raised error's `maybe_written` is True if
+        any of the runs may have written.
         """
         again, pause_s, broken = False, FIRST_PAUSE_S, 0
         while True:

@@ -110,8 +110,8 @@ class Announcer:
             self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
-        """Announce a disabled destination. Reasons: `GONE` (the receiver answered 410), `FAILING` (it
-        failed for too long), `CALLER` (a caller disabled it)."""
+        """Announce that a destination was disabled. `reason`: `GONE` (the receiver answered 410),
+        `FAILING` (the receiver failed for too long), or `CALLER` (a caller disabled the destination)."""
         at = iso(at_ms)
         payload = {"reason": reason, "disabledAt": at}
         self._say(environment, DISABLED, destination, payload, at)
@@ -142,8 +142,8 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the time of the first failure. None: the destination does not count as failing, or only
-    deliveries of Angarium's own events have failed, which is not announced."""
+    """Return the time of the first failure. Return None if the destination does not count as failing.
+    Return None too if only deliveries of Angarium's own events have failed: this is not announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

@@ -1,11 +1,11 @@
 """The blocked outcomes: the recorder cannot write them yet, because another session has locked a row
 that their statement needs.
 
-If several outcomes of one statement are blocked, the recorder tries each half of them in a statement of
-its own, then the halves of a blocked half, until each blocked outcome is alone. Each try can wait for a
-lock, so the recorder makes one try between two groups of new outcomes. If an outcome is blocked alone,
-the recorder tries no such outcome for `AGAIN_S`. The outcomes of a lane stay in order: later outcomes
-wait behind the blocked one.
+If a statement with several outcomes is blocked, the recorder tries each half of the outcomes in a
+statement of its own. It divides a blocked half again, until each blocked outcome is alone in its
+statement. Each try can wait for a lock, so the recorder makes only one try between two groups of new
+outcomes. When an outcome was blocked alone, the recorder pauses for `AGAIN_S` before it tries such an
+outcome again. The outcomes of a lane stay in order: later outcomes wait behind the blocked outcome.
 """
 
 from collections import Counter, deque
@@ -18,8 +18,9 @@ import trio
 from engine.core.records import Settlement
 from engine.recording.group import QueuedOutcome, ids_of
 
-# Seconds between two tries of outcomes that were blocked alone. Such a try waits at most 0.1 s for a lock
-# (`LOCK_WAIT_MS` in `storage.database.profiles`): the recorder waits at most a tenth of its time.
+# Seconds between two tries of single outcomes that are known to be blocked. Each try waits at most 0.1 s
+# for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`). Therefore these tries take at most a tenth
+# of the recorder's time.
 AGAIN_S = 1.0
 
 log = structlog.get_logger("angarium.recorder")
@@ -28,17 +29,20 @@ log = structlog.get_logger("angarium.recorder")
 class BlockedOutcomes:
     """Owner of the blocked outcomes, with a queue for each lane.
 
-    A STRICT destination is one lane here. Each ordering key of a KEY destination is a lane. Otherwise
-    each delivery is a lane of its own.
+    Here a lane is the deliveries that must stay in order. For a STRICT destination, these are all its
+    deliveries. For a KEY destination, these are the deliveries of one ordering key. Every other delivery
+    is a lane of its own.
     """
 
     def __init__(self) -> None:
         self._lanes: dict[str, deque[QueuedOutcome]] = {}
-        # Lanes that were blocked together. Some of these lanes may have no locked row.
+        # Each list has the lanes of outcomes that will be tried together, in one statement. A statement
+        # with these outcomes was blocked, but perhaps by only one locked row.
         self._parts: deque[list[str]] = deque()
-        self._alone: deque[str] = deque()  # lanes that were blocked alone; they take turns
+        # The lanes whose first outcome was blocked alone. They take turns.
+        self._alone: deque[str] = deque()
         self._tried: dict[str, None] = {}  # the lanes whose first outcomes were taken
-        self._logged = False  # True while a lane is tried that was blocked alone before
+        self._logged = False  # True while a lane of `_alone` is tried, which was logged before
         self._again_at = 0.0
         self.count = 0
         self.by_workspace: Counter[str] = Counter()
@@ -54,8 +58,8 @@ class BlockedOutcomes:
         return 0.0 if self._parts else self._again_at
 
     def sift(self, outcomes: Iterable[QueuedOutcome]) -> list[QueuedOutcome]:
-        """Return the outcomes that can be written now: those that `take` took, and those of lanes without
-        blocked outcomes. Put all other outcomes behind the blocked outcomes of their lanes."""
+        """Return the outcomes that can be written now: outcomes that `take` has returned, and outcomes of
+        lanes without blocked outcomes. Put each other outcome at the end of its lane's queue."""
         free: list[QueuedOutcome] = []
         for outcome in outcomes:
             lane = next((each for each in _lanes(outcome[0]) if each in self._lanes), None)
@@ -86,7 +90,8 @@ class BlockedOutcomes:
             self._again_at = trio.current_time() + AGAIN_S
 
     def take(self) -> list[QueuedOutcome]:
-        """Take the first outcome of each lane that is to be tried now. Call `release` after the try."""
+        """Choose the lanes whose turn it is. Remove the first outcome from each of these lanes' queues,
+        and return these outcomes. The caller tries to write them, and then calls `release`."""
         self._logged = not self._parts
         lanes = self._parts.popleft() if self._parts else [self._alone.popleft()]
         self._tried = dict.fromkeys(lanes)
@@ -96,8 +101,8 @@ class BlockedOutcomes:
         return taken
 
     def release(self) -> list[QueuedOutcome]:
-        """End a try. A tried lane is free if its outcome was not held again. Remove the free lanes, and
-        return the outcomes that waited in them."""
+        """End the try that `take` began. If the first outcome of a lane was written, the lane is free:
+        its queue is removed. Return the outcomes that waited in the free lanes."""
         free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
         self._tried, self._logged = {}, False
         for outcome in free:
