@@ -25,7 +25,8 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. While `keeps` is False, the window only counts dead letters."""
+    """A window on the outcomes that pass a filter. While `keeps` is False, the window keeps no outcomes,
+    and only counts dead letters."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment

@@ -36,8 +36,8 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Return a group of the given rows, with their destinations' shards and the changes of the replay
-    jobs' counts."""
+    """Return a group of the given rows. The group also has the shards of their destinations, and the
+    changes of the replay jobs' counts."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)
@@ -79,7 +79,8 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
 
 
 def without_response(settlement: Settlement) -> Settlement | None:
-    """Return the settlement without what the receiver sent; None if the receiver sent nothing."""
+    """Return a copy of the settlement without the receiver's response. Return None if there is no
+    response to leave out."""
     attempt = settlement.attempt
     if attempt is None:
         return None

@@ -14,15 +14,15 @@ GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 # The limit on the outcomes taken from one workspace in its turn. Writing 32 outcomes takes no longer than
 # the fixed part of a statement, so one turn delays the other workspaces little.
 RUN = 32
-# The limit on the destinations in one commit. A destination whose outcomes are not adjacent counts more
-# than once. Each destination takes 6 us of the event loop: 4 us for its counters and its row, and 2 us
-# for the call to the owner of its outcomes.
+# The limit on the destinations in one commit. Each destination takes 6 us of the event loop: 4 us for its
+# counters and its row, and 2 us for the call to the owner of its outcomes. Adjacent outcomes of one
+# destination count as one destination. If its outcomes are not adjacent, it counts more than once.
 GROUP_OWNERS = 256
 
 
 class OutcomeQueue:
-    """The owner of the waiting outcomes, and of the set of workspaces that must begin no attempt because
-    too many of their outcomes wait."""
+    """The owner of the waiting outcomes. If too many outcomes of a workspace wait, the workspace is held:
+    it must begin no attempt."""
 
     def __init__(self, group: int) -> None:
         """`group`: the limit on outcomes that are written together."""
@@ -41,13 +41,13 @@ class OutcomeQueue:
         return self._waiting.count
 
     def add(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> int:
-        """Put settlements behind the waiting ones of the same workspace. Return the new value of
-        `ready`."""
+        """Put settlements at the end of their workspace's queue. Return the number of waiting outcomes
+        that are not blocked."""
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count + self.blocked.count
-        # If the waiting outcomes fill more than two groups, a workspace is held if it has at least the
-        # average number of waiting outcomes.
+        # If more than 2 * `group` outcomes wait in all, this workspace is held if it has at least as many
+        # of them as an average workspace.
         if count > 2 * self.group and self._of(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return waiting.count
@@ -58,8 +58,8 @@ class OutcomeQueue:
     def holds(self, workspace: str) -> bool:
         """Return True if a workspace must begin no attempt.
 
-        While the database is away, no outcome becomes durable, and a crash repeats the attempts of all
-        waiting outcomes. So if these outcomes fill more than two groups, every workspace is held.
+        While the database is away, no outcome becomes durable, and a crash would repeat the attempts of
+        all waiting outcomes. Therefore every workspace is held if more than 2 * `group` outcomes wait.
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
@@ -94,10 +94,11 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every held workspace whose waiting outcomes fit into an equal share of one group.
+        """Release every held workspace that has few waiting outcomes: at most `group` divided by the
+        number of workspaces with waiting outcomes. Return True if a workspace can begin attempts again.
 
-        The caller has got an answer from the store. So if all workspaces are held because the store was
-        away, this hold ends too. Return True if a workspace can begin attempts again.
+        The caller calls this after an answer of the store. The store is no longer away, so this also
+        releases the workspaces that were held only for this reason.
         """
         was_away, self.store_away = self.store_away, False
         if not self.held:

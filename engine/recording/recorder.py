@@ -41,15 +41,15 @@ from engine.runtime.bisection import Bisection
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so the recorder lets outcomes gather. It
 # writes them when `LINGER_OUTCOMES` wait, or after `LINGER_S`. A crash before the commit repeats their
-# attempts. The time is only `LINGER_AWAITED_S` if an outcome is not a plain success, because its lane can
-# wait for the commit. The time is also this short if an outcome is of a replay: a job has only a few
-# replays queued at once, and queues more replays only after the commit.
+# attempts. Two kinds of outcomes are already written after `LINGER_AWAITED_S`: the outcome of a replay,
+# because a job queues more replays only after the commit, and an outcome that is not a plain success,
+# because its lane can wait for the commit.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-# If several workers share the outcomes, each worker gets fewer of them in the same time. To get groups of
-# the same size, each worker multiplies `LINGER_S` by the number of workers, but at most by this factor. A
-# crash of all workers then repeats more attempts, at most by this factor.
+# If several workers share the outcomes, each worker needs more time to gather a group of the same size.
+# So each worker multiplies `LINGER_S` by the number of workers, but at most by `LINGER_TIMES`: the longer
+# the time is, the more attempts are repeated after a crash.
 LINGER_TIMES = 4
 # The limit on the backlog rows in one commit, and on the snapshots in one commit. Ten thousand
 # destinations can become idle together, and the next outcomes must not wait for the rows of all these
@@ -62,8 +62,8 @@ log = structlog.get_logger("angarium.recorder")
 
 
 class RecorderStatistics(Struct, frozen=True):
-    """The numbers of groups and settlements since the start, and of the outcomes that wait now. `away`:
-    the database does not answer."""
+    """The numbers of groups and settlements since the start, and the number of outcomes that wait now.
+    `away`: the database does not answer."""
 
     groups: int
     settlements: int
@@ -271,8 +271,8 @@ class Recorder:
                 parts.put_back([])  # marks and snapshots alone: wakers find retries by them
 
     def _sift(self, part: list[QueuedOutcome]) -> list[QueuedOutcome]:
-        """Return the outcomes of `part` that can be written now. The others wait behind blocked outcomes
-        of their lanes."""
+        """Return the outcomes of `part`, a part of the open group, that can be written now. Put each
+        other outcome behind the blocked outcomes of its lane."""
         self._open[: len(part)] = free = self._blocked.sift(part)
         return free
 
@@ -283,13 +283,14 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write a part of a group and report it. `emptied`: a copy of the part's only outcome without the
-        receiver's response. The copy is written because the database has refused the whole outcome."""
+        """Write a part of a group, and report it. If the database has refused the part's only outcome,
+        `emptied` is a copy of this outcome without the receiver's response, to be written instead."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
-        # The reports are made before the statement runs, while the outcomes are in the CPU's caches.
+        # The calls that report the group are prepared now, while the outcomes are in the CPU's caches.
+        # The calls are made after the commit.
         reports = self._reports.of(group)
         doubtful = bool(self._doubtful) and not self._doubtful.isdisjoint(_deliveries(taken))
 
@@ -325,8 +326,8 @@ class Recorder:
     ) -> None:
         """Report a refused outcome to its owner.
 
-        If a refused part has no outcome, its backlog rows and snapshots are dropped. Each of these
-        destinations queues new rows at its next change.
+        If a refused part has only backlog rows and snapshots, these rows are dropped. The actors of their
+        destinations queue new rows at their next change.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

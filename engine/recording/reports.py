@@ -1,4 +1,4 @@
-"""The reports of a durable group of outcomes: counters, live windows, and Angarium's own events."""
+"""The reports of a durable group of outcomes: to counters, to live windows, and to the announcer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,7 +29,8 @@ class Announcing(Protocol):
 
 
 class CommitReports:
-    """The listeners that are told of each commit. An argument that is None means: no such listener."""
+    """The listeners that are told of each commit: counters, the feed, and the announcer. A listener that
+    is None is not told."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """The entries that requeue or discard dead deliveries. The intake writes these entries between groups of
 events.
 
-A dead delivery belongs to no actor, so an entry can change it. If the destination's actor does not know
-yet that the delivery is dead, it recognises the requeued delivery by the later seq
-(`engine.core.recovery`).
+A dead delivery belongs to no actor, so an entry can change it. Perhaps the destination's actor does not
+know yet that the delivery is dead. Each requeued delivery gets a new, higher seq: by this seq, the actor
+recognises that the delivery was requeued (`engine.core.recovery`).
 """
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ class RequeueEntry:
 
 class DiscardEntry:
     """An `engine.intake.entries.QueueEntry` that discards deliveries. `write` returns no deliveries,
-    because the actors must not get discarded ones."""
+    because the actors must not get discarded deliveries."""
 
     destinations: Sequence[tuple[int, str]] = ()
 

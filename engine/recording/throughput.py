@@ -93,8 +93,8 @@ class Throughput:
             self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Traffic, list[Point]]:
-        """Return the sums over the last 60 seconds, and the counts of each of these seconds. The present
-        second is the last one."""
+        """Return the sums over the last 60 seconds, and the counts of each of these seconds. The last of
+        the seconds is the present second."""
         now = int(self._now())
         known = {
             second: counts
@@ -129,8 +129,8 @@ class Throughput:
 
 
 class ProcessRates:
-    """The rates of a process: accepted events and delivered deliveries a second, over the time of the
-    last `LOOKS` looks."""
+    """The rates of a process: accepted events a second, and delivered deliveries a second. Both rates are
+    averages over the time of the last `LOOKS` looks."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""

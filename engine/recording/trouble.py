@@ -26,12 +26,12 @@ from engine.recording.announcer import (
 
 SUM_S = 60.0  # the log has one line for a destination's dead letters of this time
 SINGLY = 10  # dead letters of a destination that are announced one by one in each `SUM_S`
-# The log gets at most this many lines about dead letters in a minute, and at most as many other lines:
-# two lines a second in all.
+# The limit on the log's lines about dead letters in a minute. The lines about destinations and circuits
+# have a limit of their own, which is as high.
 LINES = 60
 DESTINATIONS = (
-    # The limit on the destinations whose dead letters are counted by destination. 10,000 such counts take
-    # some MB. The dead letters of further destinations are all announced singly.
+    # The limit on the destinations that have a count of dead letters. 10,000 counts take some MB. Each
+    # dead letter of a destination without a count is announced by an event of its own.
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
@@ -51,8 +51,8 @@ class DeadLetters(Struct):
 
 
 class TroubleLog:
-    """Owner of the counts of dead letters since the last `sum_up`. Calling a `TroubleLog` announces an
-    event, as calling an `AnnounceOnce` does."""
+    """Owner of the counts of dead letters since the last `sum_up`. A `TroubleLog` can be called like an
+    `AnnounceOnce`: the call announces an event."""
 
     def __init__(self, announce: AnnounceOnce) -> None:
         self._announce = announce
@@ -72,8 +72,9 @@ class TroubleLog:
     ) -> None:
         """Announce an event and log it.
 
-        A dead letter is counted instead of logged. If a destination has had `SINGLY` dead letters in this
-        minute, its further dead letters are not announced now: `sum_up` announces their number.
+        A dead letter is only counted, and `sum_up` logs the count. If a destination has had `SINGLY` dead
+        letters in this minute, its further dead letters are not announced now: `sum_up` announces their
+        number.
         """
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
@@ -91,8 +92,8 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Log each destination's number of dead letters, the largest numbers first. Announce the number
-        of dead letters that were not announced singly."""
+        """Log each destination's number of dead letters, the largest numbers first. If some dead letters
+        of a destination had no event of their own, announce their number by one event."""
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:

@@ -35,8 +35,8 @@ class NextStep(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a `ReadRange` that can be enqueued now. `blocked`: the lane that must get room before
-    the rest of the range can follow. `parks`: as in `Chunk`.
+    """The part of a `ReadRange` that can be enqueued now (`span`). `blocked`: the lane that must get room
+    before the rest of the range can follow. `parks`: the lanes to park, as in `Chunk`.
     """
 
     span: ReadRange
@@ -51,8 +51,8 @@ def room_at(
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
     if rate is not None:
-        # When a destination returns after an outage, it gets all its waiting replays in one burst. So the
-        # window is limited to the replays of one second.
+        # When a destination returns after an outage, it gets all its waiting replays in one burst.
+        # Therefore at most as many replays wait as the rate allows in one second.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)
@@ -62,11 +62,11 @@ def room_at(
 def choose(
     running: RunningJob, leg: Leg, queued: QueuedReplays, now: float, *, keyed: bool
 ) -> NextStep | None:
-    """Choose the next step of a leg: the step reads a parked lane that has room again, or from the leg's
-    cursor. While both kinds of step are possible, they alternate.
+    """Choose the next step of a leg. The step either reads a parked lane that has room again, or reads
+    from the leg's cursor. While both are possible, they alternate.
 
-    `keyed`: the destination's ordering is KEY. Without KEY ordering no lane has to wait: parked lanes
-    from the time before a change of the ordering are read at once, even without room.
+    `keyed`: the destination's ordering is KEY. Otherwise a lane can be parked only because the ordering
+    was KEY before. Such a lane is read at once, even if it has no room.
     """
     blocked = running.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):
@@ -133,8 +133,8 @@ def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when the
-    store has moved the cursor. It stays False if the store refused the chunk; see `Enqueued`.
+    """A chunk in the entry queue (see `engine.intake.entries.QueueEntry`). `passed` becomes True when the
+    store has moved the cursor. `passed` stays False if the store refuses the chunk (see `Enqueued`).
     """
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:

@@ -18,13 +18,13 @@ from engine.model.identity import created_at_ms
 from engine.runtime.slices import worked_off
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
-# Only settled deliveries are replayed. An unsettled one is still being sent, and would be sent twice.
+# Only settled deliveries are replayed. A delivery that is not settled is still being sent.
 SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
 WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplaySelection(Struct, frozen=True, kw_only=True):
-    """The deliveries that a job selects. A field of None selects all.
+    """The deliveries that a job selects. A field that is None does not restrict the selection.
 
     `from_ms` (inclusive) and `to_ms` (exclusive) limit the time of the deliveries' creation, in Unix
     time. `event_types` are patterns, as in a routing rule. In a job that cancels or retries, `statuses`

@@ -1,9 +1,9 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The cursor moves along the events. The reader makes an original (a delivery to replay) from each event
-that it finds. The original has the event's id, so a cursor of event ids works like a cursor of delivery
-ids.
+The leg's cursor is an event id here. From each event that the reader finds, it makes an original (a
+delivery to replay). The original has the event's id, so the other code can treat the cursor as a delivery
+id.
 """
 
 from collections import Counter

@@ -133,8 +133,8 @@ class OrderGiver:
 
 
 def judged(job: ReplayJob, delivery: OrderState, given_s: float) -> bool | None:
-    """Return True if a delivery was cancelled or retried as the job ordered, False if the delivery ended
-    otherwise, None if the order is still open."""
+    """Return True if a delivery was cancelled or retried as the job ordered. Return False if the delivery
+    ended in another way. Return None if the order is still open."""
     if job.kind is JobKind.CANCEL:
         return None if delivery.waits else delivery.discarded
     if delivery.waits:

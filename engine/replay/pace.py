@@ -13,9 +13,9 @@ from engine.ports import StoreAwayError, StoreError, TooSlowError
 
 SPAN_S = 0.1  # a job enqueues the replays of this time at once, so a tick can be this late
 _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
-# After a step of at least `LONG_STEP_S`, the environment's jobs rest for `STEP_REST` times the step's
-# duration, if another environment has jobs. So the long steps of one environment take at most a quarter
-# of the runner's time. A usual step takes 5 ms, or 60 ms while live events come in.
+# If a step takes at least `LONG_STEP_S` and another environment has jobs, the jobs of the step's
+# environment rest for `STEP_REST` times the step's duration. So the long steps of one environment take at
+# most a quarter of the runner's time. A usual step takes 5 ms, or 60 ms while live events come in.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # the rest of a job whose step found the database away
@@ -23,8 +23,9 @@ RETRY_S = 1.0  # the rest of a job whose step found the database away
 # first rest between them is `SLOW_REST_S`, and each further rest is twice as long as the one before. So
 # no job fails if the database is busy for half a minute.
 SLOW_MOST = 5
-# An unexpected exception is a fault of this service, which may not come again. So the job fails only
-# after `BROKEN_MOST` failed steps in a row. The rests between them are the same.
+# An unexpected exception is a fault of this service, and perhaps a rare fault. So the job fails only
+# after `BROKEN_MOST` failed steps in a row. The rests between the steps are as long as after steps that
+# are too slow.
 BROKEN_MOST = 3
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -59,8 +60,9 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """Return `paced_until_ms`, or `now_ms` if `paced_until_ms` is further ahead than a step can set it.
-    In this case the clock was set back since the step.
+    """Return the instant before which the job's rate allows no replay. This is `paced_until_ms`, which
+    the last step has set. If `paced_until_ms` is too far in the future for a step, the clock was set back
+    since that step: then return `now_ms`.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
@@ -101,25 +103,26 @@ class Rests:
         self._failures: dict[str, int] = {}  # by job: steps in a row that were too slow, or broke
 
     def job_rests(self, job: str, now: float) -> bool:
-        """Return True if a job must not have a step yet."""
+        """Return True if a job rests: the runner must not do a step of it yet."""
         if self._jobs.get(job, now) > now:
             return True
         self._jobs.pop(job, None)
         return False
 
     def environment_rests(self, environment: int, now: float) -> bool:
-        """Return True if an environment's jobs must not have a step yet."""
+        """Return True if an environment rests: the runner must not do a step of its jobs yet."""
         if self._environments.get(environment, now) > now:
             return True
         self._environments.pop(environment, None)
         return False
 
     def failed(self, job: str, error: Exception, now: float) -> str | None:
-        """Log the exception of a job's step, and let the job rest. Return the reason if the job must end.
+        """Log the exception of a job's step, and let the job rest. If the job must end, return the
+        reason.
 
-        The job rests even if it must end, because the statement that ends it can fail as well. If that
-        statement fails, the runner pauses too. The job's rest is longer than the runner's pause, so that
-        the runner's next round serves the other jobs.
+        A job that must end rests too, because the caller's statement that ends the job can fail. After
+        such a failure the runner makes a short pause. The job's rest is longer than this pause, so that
+        the runner serves the other jobs first.
         """
         if not isinstance(error, StoreError):
             log.exception("replay.failed", job=job)

@@ -68,7 +68,7 @@ class Chunk(Struct):
     environment: int
     job: str
     destination: str
-    step: int  # the number of steps that the leg must have had before
+    step: int  # the number of steps that the leg must have had, else the store refuses the chunk
     through: str  # the new cursor of the leg or the lane
     exhausted: (
         bool  # the leg's end is reached, or the parked lane has caught up with the leg's cursor
@@ -77,8 +77,7 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    # The lanes to park. The value of each lane is an id: later reads of this lane alone begin after the
-    # id.
+    # The lanes to park. Each lane has the id after which the later reads of this lane begin.
     parks: dict[str, str] = field(default_factory=dict)
 
 
@@ -105,7 +104,7 @@ class OrderState(Struct, frozen=True):
 class OrderStep(Struct):
     """A step of a leg in a job that cancels or retries.
 
-    - `ordered`: the deliveries whose orders are open after this step.
+    - `ordered`: the deliveries whose orders are open (not carried out yet) after this step.
     - `done`: how many orders were carried out since the previous step.
     - `skipped`: how many orders ended without effect since the previous step.
     """
@@ -122,9 +121,9 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The ids of the deliveries that were written for a chunk. None if the store refused the chunk: the
-    job no longer runs, or its leg has moved since the leg was read, or this process has lost the right to
-    write."""
+    """The result of writing a chunk. `ids`: the ids of the deliveries that were written. `ids` is None if
+    the store refused the chunk. The store refuses a chunk if the job no longer runs, if the leg has moved
+    since it was read, or if this process has lost the right to write."""
 
     ids: list[str] | None
 
@@ -233,8 +232,8 @@ class ReplayStore(Reading, Protocol):
     """The jobs, for the runner that works on them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all unfinished jobs, oldest first. The delivery ids of a job's selection can be many,
-        and never change, so they are left out if the job's id is in `known`."""
+        """Return all unfinished jobs, oldest first. `known`: the ids of jobs that the caller has already.
+        The selections of these jobs are returned without their delivery ids, which can be many."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""
@@ -252,8 +251,9 @@ class ReplayStore(Reading, Protocol):
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add `matched` to a leg's `total`, and move its `counted` to `through`. Return the leg. `types`:
-        how many of the added deliveries have each event type; only a dry run stores these numbers."""
+        """Add `matched` to the leg's `total`, and set the leg's `counted` to `through`. Return the leg.
+        `types`: the number of added deliveries of each event type. Only a dry run stores these
+        numbers."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
         """Return a bounded number of events that are older than the job. Their ids are above `after`, and
@@ -262,11 +262,12 @@ class ReplayStore(Reading, Protocol):
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return those of `events` that have no delivery to the destination, in order: at most `limit`
-        events and about `max_bytes`. Also return False if a limit left out some of them, else True."""
+        """Return the events among `events` that have no delivery to the destination, in order, but at
+        most `limit` events and about `max_bytes`. The second result is False if a limit has left events
+        out."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job: it becomes RUNNING, or COMPLETED if it is a dry run."""
+        """End the counting of a PENDING job. A dry run becomes COMPLETED, and any other job RUNNING."""
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -282,9 +283,9 @@ class ReplayStore(Reading, Protocol):
         """Read at most `limit` deliveries that wait at the leg's destination and that the job selects,
         from the leg's cursor on.
 
-        PENDING deliveries are read before RETRYING ones, so that a delivery that fails between two reads
-        is found. For a job that retries, RETRYING deliveries are left out if they have changed since the
-        job was created.
+        PENDING deliveries are read first, and RETRYING deliveries after them. So if a PENDING delivery
+        fails and becomes RETRYING between two reads, a later read finds it. For a job that retries, a
+        RETRYING delivery that has changed since the job was created is left out.
         """
 
     async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
@@ -292,7 +293,7 @@ class ReplayStore(Reading, Protocol):
         False."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record a step. The actor gets the orders of the step only afterwards."""
+        """Record a step. The actor must get the orders of the step only after this."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg whose destination was archived."""

@@ -21,7 +21,8 @@ WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that 
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
 # If this many replays wait at destinations with a recent attempt, each destination can have only `LEAST`
-# replays. The limit is below `AHEAD`: if `AHEAD` deliveries waited, the intake would wait for them.
+# replays. The limit is below `AHEAD`, because the intake delays new events while `AHEAD` deliveries wait
+# in memory.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations together: a fifth of `engine_deliveries`
@@ -155,8 +156,8 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more replays can be enqueued for a destination now. A number that is too small
-        for a transaction is returned as 0; see `REFILL`."""
+        """Return how many more replays can be enqueued for a destination now. If the number is too small
+        to be worth a transaction (see `REFILL`), return 0."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
@@ -184,15 +185,16 @@ class QueuedReplays:
         return 0 if found is None else len(found.items)
 
     def stuck(self, destination: str, lane: str, now: float) -> bool:
-        """Return True if a lane does not move. Either its last attempt failed, or it has had no attempt
-        for `STUCK_S`. In the second case, other lanes have overtaken it, or no lane of the destination
-        moves."""
+        """Return True if a lane is stuck. A lane is stuck if its last attempt failed. A lane without an
+        attempt for `STUCK_S` is stuck if replays of other lanes have overtaken its first replay, or if
+        all lanes of the destination have had no attempt for `STUCK_S`."""
         queue = self._queues.get(destination)
         found = None if queue is None else queue.lanes.get(lane)
         return queue is not None and found is not None and _stuck(queue, found, now)
 
     def lane_open(self, destination: str, lane: str, now: float) -> bool:
-        """Return True if a lane has room again: it is not stuck and at most half of `LANE` wait in it."""
+        """Return True if a lane has room again: the lane is not stuck, and at most `LANE` / 2 replays
+        wait in it."""
         if self.in_lane(destination, lane) > LANE // 2:
             return False
         return not self.stuck(destination, lane, now)
@@ -213,9 +215,9 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # A lane without a recent attempt is not always stuck: a slow receiver can still be busy with replays
-    # that were enqueued earlier. If replays of other lanes that were enqueued later have been attempted,
-    # this lane is stuck: it waits for the retry of its first delivery.
+    # A lane without a recent attempt is not always stuck: a slow receiver can still be busy with earlier
+    # replays of other lanes. But if later replays of other lanes have been attempted, this lane is stuck:
+    # it waits for the retry of its first delivery.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 

@@ -45,8 +45,8 @@ LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
 LIVE_S = 1.0  # events count as coming in until this long after the last one
 LEGS_MOST = 20_000  # of an environment in memory, some 10 MB: beyond them a new job waits
-# If a round found nothing to do and still took this long, there are very many jobs. Then the runner
-# rests.
+# If a round takes this long although no job has anything to do, there are very many jobs. The runner then
+# rests after the round.
 LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
@@ -98,8 +98,8 @@ class ReplayRunner:
         self._wake.set()
 
     def per_second(self, job: str) -> float | None:
-        """Return how many of a job's deliveries end in a second, by the latest measure; None if not
-        known."""
+        """Return how many of a job's deliveries end in a second, by the latest measure. Return None if
+        there is no measure yet."""
         running = self.jobs.get(job)
         return None if running is None else running.meter.per_second
 
@@ -107,8 +107,8 @@ class ReplayRunner:
         """Run jobs until cancelled."""
         self.jobs.clear()
         self._queued = QueuedReplays()
-        # During an outage, `nudge` makes each try read the jobs from the store. Otherwise a round without
-        # a statement would succeed, and the outage would count as ended.
+        # During an outage, `nudge` makes each try of `_rounds` begin with a read of the jobs from the
+        # store. Without this read, a try that needs no statement would succeed during the outage.
         outage = Outage("replays", longest_pause_s=RETRY_S, meanwhile=self.nudge)
         while True:
             await outage.outlast(self._rounds)
@@ -205,8 +205,8 @@ class ReplayRunner:
         return worked
 
     async def _alone(self, job: ReplayJob, work: Callable[[], Awaitable[bool]]) -> bool:
-        """Do a part of one job's work. If it fails, this job rests or ends, and the other jobs
-        continue."""
+        """Do `work`, a part of one job's work. If it raises an exception, this job rests or ends, and the
+        other jobs continue."""
         began, worked = trio.current_time(), False
         try:
             worked = await work()
