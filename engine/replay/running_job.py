@@ -38,8 +38,9 @@ class RunningJob:
         self._legs = OrderedDict((leg.destination, leg) for leg in legs if not leg.ended)
 
     def renew(self, job: ReplayJob) -> None:
-        """Replace the job by the store's version, but keep the job's selection: the store can leave the
-        selection out. If the status in the store differs from that in memory, the job is `lost`."""
+        """Replace the job in memory by `job`, which was read from the store. The selection in memory is
+        kept, because `job` can come without its selection. If its status differs from that in memory, set
+        `lost`."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)
@@ -65,8 +66,8 @@ class RunningJob:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Return True if the runner must ask the store whether the job has ended: after a delivery or a
-        leg of the job has ended, and otherwise every ASK_AGAIN_S."""
+        """Return True if the runner must now ask the store whether the job has ended. The runner asks
+        when a delivery or a leg of the job has ended. Without such news, it asks every ASK_AGAIN_S."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
@@ -96,8 +97,9 @@ class RunningJob:
             yield self._legs[destination]
 
     def lane_first(self, leg: Leg) -> bool:
-        """Return True if a leg's next step reads a parked lane, or False if it reads on from the leg's
-        cursor. Called when both are possible: the two kinds of steps alternate."""
+        """Return True if a leg's next step must read a parked lane, and False if the step must read on
+        from the leg's cursor. The two kinds of steps alternate. Call this only if the leg can do
+        either."""
         if leg.destination in self._took_lane:
             self._took_lane.remove(leg.destination)
             return False

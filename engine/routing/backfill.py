@@ -14,7 +14,7 @@ EVENT_STEPS = SLICE_STEPS // 32  # of one event without filters, some 15 us
 
 
 class DestinationRoutes:
-    """The router's compiled routes as `engine.replay.ports.Routes`."""
+    """The routes of past events, for replay jobs. Implements `engine.replay.ports.Routes`."""
 
     def __init__(self, router: Router) -> None:
         self._router = router

@@ -117,15 +117,16 @@ class EventJudge:
         """Do other work of an environment, such as a preview, in slices. Environments take turns. Raises
         Refusal `overloaded` if the environment has used up its CPU time or too much of its work waits.
 
-        The work is charged like the evaluation of an event of `size` bytes. For a customer's session, the
-        work is charged to the customer's `account`, otherwise to the environment.
+        The work is charged like the evaluation of an event of `size` bytes. Without `account`, it is
+        charged to the environment. The work of a customer's session is charged to the customer's
+        `account`, and to the sessions of the environment.
         """
         admit = partial(self._judging.admit, environment, account)
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # When the work's turn comes, `_go_on` checks admission again: while the work waited, other
-            # work may have used up the CPU time of the environment or account.
+            # When the work's turn comes, `_go_on` calls `admit` again. While the work waited, other work
+            # may have used up the CPU time of the environment or of the account.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)

@@ -13,16 +13,16 @@ from msgspec import Struct
 
 from engine.model.errors import Refusal
 
-# The free time of an event: enough to match some 20 patterns, or for hundreds of comparisons. Each byte
-# of the event adds FREE_S_A_BYTE to the free time. This is 1.5 times the time to decode a byte and to
-# check it against a plain schema.
+# The free time of an event is FREE_S, and FREE_S_A_BYTE for each byte. FREE_S is enough to match some 20
+# patterns, or to do hundreds of comparisons. FREE_S_A_BYTE is 1.5 times the time that it takes to decode
+# a byte and to check it against a plain schema.
 FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
 BURST_S = 0.5  # the debt beyond which events are refused: some ten of the costliest events
-# Work for the sessions of an environment's customers is counted apart from the environment's events.
-# SHARE and BURST_S limit this work, too. The sessions of one customer can use a quarter of both
-# (1 / CUSTOMER_PART).
+# The customers' sessions of an environment have a bucket apart from the environment's events. It has the
+# same SHARE and BURST_S. Each customer also has a bucket for its own sessions, with 1 / CUSTOMER_PART of
+# SHARE and of BURST_S.
 CUSTOMER_PART = 4
 KEPT = 1_000  # debts that are kept; beyond it, paid debts are forgotten
 
@@ -54,7 +54,7 @@ class JudgingTime:
     def admit(self, environment: int, account: str | None = None) -> None:
         """Admit the judgement of an event. Raises Refusal 503 `overloaded` with the time to wait.
 
-        `account`: the account whose embed session asks.
+        `account`: for a request of an embed session, the account of the session. Otherwise None.
         """
         if account is None:
             self._admit(environment, 1)
@@ -66,7 +66,7 @@ class JudgingTime:
         self, environment: int, seconds: float, size: int, account: str | None = None
     ) -> None:
         """Count the CPU seconds that the judgement of an event took. `size`: the event's bytes.
-        `account`: as in `admit`."""
+        `account`: the account of the embed session that sent the request, or None."""
         excess = seconds - FREE_S - size * FREE_S_A_BYTE
         if excess <= 0:
             return

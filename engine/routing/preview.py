@@ -54,7 +54,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 class Reached(Struct, frozen=True):
-    """A destination that the event would go to, by the rule of the highest priority."""
+    """A destination that the event would go to. `rule` is the rule of the highest priority among the
+    rules that choose the destination."""
 
     destination: Destination
     priority: Priority
@@ -104,8 +105,8 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # Count the steps of one rule: to show it, to match its patterns and to compile its filter.
-            # The filter itself calls `pause` while it runs.
+            # Count the steps that it takes to show the rule, to match its patterns and to compile its
+            # filter. The run of the filter is not counted here: the filter calls `pause` itself.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)
@@ -144,8 +145,8 @@ def _once(portions: Iterable[list[RuleModel]], steps: Steps) -> Iterator[RuleMod
 def _indexes(
     models: Models, event: Event, customer: SessionCustomer | None
 ) -> Iterator[tuple[PatternIndex[RuleModel], bool]]:
-    """Yield the rule indexes that belong to the preview. With each, yield True if its rules can apply to
-    the event. A customer sees only the rules of its own destinations."""
+    """Yield pairs of a rule index and a flag. The flag is True if the rules of the index can apply to the
+    event. For a customer, yield only the index of the rules of the customer's destinations."""
     if customer is not None:
         own = models.index_of(event.environment, customer.external_id)
         if own is not None:

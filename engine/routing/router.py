@@ -35,7 +35,7 @@ MOST_EACH = 25_000
 
 
 class RouteCache(Generic[R]):
-    """Owner of the routes, each with the routing version that it was compiled from."""
+    """Owner of the compiled routes, each with the routing version from which it was compiled."""
 
     __slots__ = ("_cache", "found")
 
@@ -48,7 +48,7 @@ class RouteCache(Generic[R]):
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
-        """Keep a route, which has `rules` rules. A route heavier than MOST_EACH is not kept."""
+        """Keep a route with its number of `rules`. A route heavier than MOST_EACH is not kept."""
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 
@@ -98,8 +98,8 @@ class Candidate(Struct, frozen=True):
 
 
 class Filters(Struct, frozen=True):
-    """The destinations of one event type, if the destinations depend on the event's content. `fields`:
-    the members of the event that the filters read."""
+    """The filters of one event type: they choose the destinations of each event by its content. `fields`
+    has the members of the event that the filters read."""
 
     candidates: tuple[Candidate, ...]
     fields: frozenset[str]
@@ -128,11 +128,11 @@ class CompiledRoute(Struct, frozen=True):
 
 
 class Router:
-    """The routes of all environments, used by the trio thread only. The router calls `failed` for each
+    """Owner of the routes of all environments, on the trio thread. The router calls `failed` for each
     filter that could not be evaluated.
 
-    `judging` counts the time of schemas, filters and compilations of routes. A client that always sends
-    new event types causes a compilation with each event.
+    `judging` counts the CPU time of schemas, of filters, and of the compilation of routes. Compilations
+    count because each event of a new type causes one.
     """
 
     def __init__(
@@ -178,10 +178,10 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return the route of Angarium's own events of a type, which clients must not send.
+        """Return the route of Angarium's own events of a type. Clients must not send such events.
 
-        The route is kept in `_own_routes`, because ingestion does not check a type that has a route in
-        `_routes`. If the route were in `_routes`, clients could send events of the type.
+        The route is kept in `_own_routes`. If it were in `_routes`, clients could send events of the
+        type: ingestion accepts a type that has a route in `_routes` without a further check of the type.
         """
         audience, version = self._audience(environment, customer)
         known = self._own_routes.found.get((environment, event_type, audience))
@@ -190,8 +190,10 @@ class Router:
         return self._compiled(self._own_routes, environment, event_type, customer, Steps(pause))
 
     def _audience(self, environment: int, customer: str | None) -> tuple[str | None, int]:
-        """Return the customer and the version of the routes. The customer is None if there are no rules
-        for the customer's destinations."""
+        """Return the customer and the routing version under which the routes of `customer` are kept.
+
+        The returned customer is None if `customer` has no rules of its own. Its events then share the
+        routes of events without a customer."""
         models = self._models
         version = models.routing_version(environment)
         if customer is None or models.index_of(environment, customer) is None:
@@ -236,14 +238,15 @@ class Router:
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
         """Yield the destinations that events of the type can go to. Stop after `MAX_FANOUT` + 1
-        destinations that have a rule without a filter: an event with so many destinations is refused.
+        destinations that have a rule without a filter. An event of the type is refused in this case,
+        because each of these destinations would get it.
         """
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
-        # Both are by destination. `plain`: the destination's best rule without a filter, or None.
-        # `filtered`: the destination's rules with a filter, of which there are few.
+        # `plain` has the best rule without a filter of each destination, or None. `filtered` has the
+        # rules with a filter of each destination by their ids. There are few such rules.
         plain: dict[str, RuleModel | None] = {}
         filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):

@@ -21,7 +21,7 @@ log = structlog.get_logger("angarium.clock")
 
 
 class LoopClock(trio.abc.Clock):
-    """The clock of a trio run. A C function reads the time, because it is read seven times per event."""
+    """The clock of a trio run. `current_time` is a C function: it is called seven times per event."""
 
     current_time = staticmethod(time.perf_counter)
 
@@ -57,8 +57,8 @@ class Clock:
             self.look(stepped)
 
     def look(self, stepped: Callable[[float], None]) -> None:
-        """If the wall clock was set since the last look, set the engine's clock by as much. Then call
-        `stepped` with these seconds, which are below 0 if the clock was set back."""
+        """If the wall clock was set since the last look, set the engine's clock by the same number of
+        seconds. Then call `stepped` with this number, which is below 0 if the wall clock was set back."""
         before = self.instant()
         by_s = self._wall() - self.now()
         if abs(by_s) <= STEP_S or self.instant() - before > READ_WITHIN_S:

@@ -7,8 +7,7 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-# The limit on the owners that are examined to find an owner with more than its equal share of the
-# cache. To examine them takes some microseconds.
+# `_displace` examines at most so many owners, which takes some microseconds.
 LOOKED_AT = 64
 
 
@@ -18,7 +17,8 @@ class FairCache(Generic[Owner, K, V]):
     __slots__ = ("_most", "_most_each", "_of", "_weights", "found", "weight")
 
     def __init__(self, most: int, most_each: int) -> None:
-        """`most` limits the total weight of all entries, `most_each` that of one owner's entries."""
+        """`most` limits the total weight of all entries. `most_each` limits the total weight of the
+        entries of one owner."""
         self._most = most
         self._most_each = most_each
         self.found: dict[K, V] = {}
@@ -58,9 +58,11 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of an owner that has more than its equal share of the cache: of `owner`
-        itself, or of the first such owner among LOOKED_AT owners. If there is none, drop the oldest entry
-        of the last owner examined."""
+        """Drop the oldest entry of an owner that has more than its equal share of the cache.
+
+        If `owner` has more than its share, its entry is dropped. Otherwise at most LOOKED_AT owners are
+        examined, until one of them has more than its share. If none has more, the last owner examined
+        loses its oldest entry."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-EMPTY_KEPT = 16  # fewer empty queues among the turns are not worth a sweep
+EMPTY_KEPT = 16  # so many empty queues can stay in `_turns`: it is not worth while to remove fewer
 
 
 class _KeyQueue(Protocol[T]):
@@ -33,18 +33,17 @@ class _ItemQueue(deque[T]):
 
 
 class FairQueue(Generic[K, T]):
-    """Items by key.
-
-    Iterating yields the keys that have items, starting with the key whose turn is next.
-    """
+    """A queue of items for each key. An iteration yields the keys that have items, and begins with the
+    key whose turn is next."""
 
     __slots__ = ("_queues", "_turns", "count")
     _new_queue: Callable[[], _KeyQueue[T]] = _ItemQueue
 
     def __init__(self) -> None:
-        # A key's queue is removed when its last item is taken, with two exceptions. If no key has items
-        # any more, the queue stays, because its key is likely to come again. If the last waiter of a
-        # queue leaves, the empty queue stays in `_turns` until a sweep.
+        # When the last item of a key's queue is taken, the queue is removed from `_queues` and `_turns`.
+        # If that was the last item of all keys, the queue stays: its key is likely to come again. If the
+        # last waiter of a queue leaves, the empty queue stays in `_turns` until `leave` removes all
+        # empty queues at once.
         self._queues: dict[K, _KeyQueue[T]] = {}
         self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0
@@ -218,8 +217,8 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not queue and self.count:
             del self._queues[key]
-            # A sweep of the turns takes a step for each queue. It is done only when many queues are
-            # empty, so `leave` takes few steps on average.
+            # To remove the empty queues, all queues in `_turns` must be examined. This is done only when
+            # more than half of them are empty. Therefore `leave` takes few steps on average.
             if len(self._turns) > 2 * len(self._queues) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True

@@ -18,7 +18,7 @@ RETRY_AFTER_S = 5
 
 
 class FairSemaphore:
-    """Owner of the places: `at_once` for all owners together, at most `each` for one owner."""
+    """The semaphore. It has `at_once` places. One owner can hold at most `each` of them."""
 
     def __init__(
         self,
@@ -27,9 +27,9 @@ class FairSemaphore:
         waiting_each: int = WAITING_EACH,
         portion: int | None = None,
     ) -> None:
-        """At most `waiting_each` tasks of one owner can wait. An owner gets no further place if it has
-        `portion` times the free places or more (see `engine.runtime.fair_share`). If `portion` is None,
-        there is no such limit."""
+        """At most `waiting_each` tasks of one owner can wait for a place. `portion`: an owner gets a
+        further place only if it holds fewer places than `portion` times the number of free places (see
+        `engine.runtime.fair_share`). None: there is no such limit."""
         self._portion = portion
         self._free = at_once
         self._each = each

@@ -7,10 +7,12 @@ always stays free for the next workspace. If n workspaces take all that they can
 
 
 def may_have_more(own: int, free: int, portion: int) -> bool:
-    """Return True if a workspace that has `own` can have one more while `free` are free."""
+    """Return True if a workspace can have one more unit of the resource. `own`: the units that the
+    workspace has. `free`: the units that are free."""
     return own < portion * free
 
 
 def room(own: int, free: int, portion: int) -> int:
-    """Return how many times in a row the workspace can take one more until `may_have_more` is False."""
+    """Return how many more units the workspace can take, one after the other. Each unit that it takes
+    raises `own` by one and lowers `free` by one."""
     return max(0, (portion * free - own + portion) // (portion + 1))

@@ -11,16 +11,17 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# At most this much of the loop's pauses is left out of the age. After longer pauses, for example
-# because the computer slept, permissions can have changed. The configuration must be confirmed before
-# requests are admitted.
+# The age leaves out at most so many seconds in which the loop did not run. If the loop did not run for
+# longer, for example because the computer slept, permissions can have changed in the meantime. Requests
+# are then refused until the configuration is confirmed.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 
 
 class Freshness:
-    """The judge of the age. `stale` is True if the configuration is too old. `confirmed_at` returns the
-    instant of the last confirmation on trio's clock, or None if there was none."""
+    """The judge of the configuration's age. `stale` is True if the configuration is too old.
+    `confirmed_at` returns the instant on trio's clock at which the configuration was last confirmed, or
+    None if it was never confirmed."""
 
     def __init__(self, confirmed_at: Callable[[], float | None]) -> None:
         self._confirmed_at = confirmed_at

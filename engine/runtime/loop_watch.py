@@ -1,4 +1,4 @@
-"""The loop watch: it logs each step of the loop that lasts too long, and names its code and its tenant.
+"""The loop watch: it logs each step of the loop that lasts too long, with the step's code and tenant.
 
 A step is what one task runs between two waits. While a step lasts, no other task runs. If a long step
 used little CPU time, then other programs had the processor, or the step made a call that blocked. The

@@ -36,11 +36,12 @@ PASS_S = 0.005
 KNOWN, NEWCOMER, STRANGER = range(3)
 TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
-# After its turn, a class rests: it is not polled. These are the lengths of the rests, as multiples of the
-# turn's length. With them, newcomers use at most half of the loop's time, and strangers a seventh.
+# After its turn, NEWCOMER or STRANGER rests: the reactor does not poll the class. The length of the rest
+# is a multiple of the turn's length. With these multiples, newcomers use at most half of the loop's time,
+# and strangers at most a seventh.
 #
-# Without rests, each round of the loop took 2 to 4 ms longer, and a known caller's event needs some
-# five rounds. The classes rest even if no known caller is connected. This leaves CPU time to
+# Before the classes rested, a round of the loop took 2 to 4 ms longer, and a known caller's event needs
+# some five rounds. The two classes rest even if no known caller is connected. This leaves CPU time to
 # PostgreSQL, and to other processes of the service.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. If the operating system stops the process for 10 s during a turn of STRANGER, the turn
@@ -258,8 +259,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
-            # trio's waits last whole milliseconds, so the class can have rested too long. To make up for
-            # this, its next turn is longer.
+            # trio waits for whole milliseconds, so the class may have rested too long. To make up for
+            # this, the next turn of the class is longer.
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 

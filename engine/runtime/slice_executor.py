@@ -1,7 +1,7 @@
 """The slice executor: it does the long computations of commands in slices, one computation at a time.
 
-Environments take turns. The executor does not use another thread. A busy thread holds the interpreter for
-5 ms at a time, so the loop would wait up to 5 ms for the interpreter after each of its system calls.
+Environments take turns. The computations run on the loop's thread. A second thread would delay the loop:
+it would hold the interpreter for up to 5 ms after each system call of the loop.
 """
 
 import time

@@ -53,8 +53,8 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 class _ItemsInSlices(Generic[T]):
-    """The iterator of `in_slices`. It is no async generator: a loop that breaks out of an async generator
-    must close the generator."""
+    """The iterator of `in_slices`. It is a class because a caller can leave its loop early without
+    closing the iterator. An async generator would have to be closed."""
 
     def __init__(self, items: Iterable[T], size: int) -> None:
         self._items = iter(items)

@@ -18,7 +18,7 @@ class Slots:
     """Owner of the counts of running operations."""
 
     def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
-        """`what` is the plural noun for the operations in the message of a refusal."""
+        """`what` names the operations in the message of a refusal. It is a noun in the plural."""
         self._of_all = of_all
         self._of_workspace = of_workspace
         self._what = what

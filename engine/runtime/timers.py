@@ -14,7 +14,7 @@ Callback = Callable[[], None]
 # When callbacks have run for this long, the timers let other trio tasks run. This time is enough for
 # hundreds of callbacks that schedule an actor's turn, or for twenty that time out an attempt.
 SLICE_S = 0.001
-DEAD_KEPT = 256  # fewer cancelled entries are not worth a sweep of the heap
+DEAD_KEPT = 256  # so many cancelled entries can stay: it is not worth while to remove fewer
 
 
 class Timer:
@@ -68,8 +68,9 @@ class Timers:
     def drop_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep takes time for each entry of the heap. It is done only when half of the entries are
-        # cancelled, so a cancellation takes constant time on average.
+        # To remove the cancelled entries, all entries of the heap must be examined. This is done only
+        # when more than half of them are cancelled. Therefore a cancellation takes constant time on
+        # average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -118,8 +119,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """One actor's alarm. It has at most one timer. If the actor asks for a later call than the timer's,
-    the timer stays. So the call can come too early, but never too late."""
+    """One actor's alarm. It has at most one timer. If the actor asks for a call and the timer is due
+    earlier, the timer stays. So a call can come earlier than the actor asked for, but never later."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 
