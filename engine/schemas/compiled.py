@@ -99,8 +99,9 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
     pause()
-    # The meta-schema demands `uniqueItems` of some lists. This check compares all items, even items of a
-    # wrong type: a `required` that held 2,700 long numbers instead of names took 2 s.
+    # The items of some lists in a schema, such as `required`, must be unique. The check against the
+    # meta-schema compares all items of such a list, even items of a wrong type. For a `required` with
+    # 2,700 long numbers instead of names, the check took 2 s.
     if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
@@ -134,8 +135,8 @@ class CompiledSchema:
 
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
         self.weight = max(weight, 1)
-        # In JSON, each value takes at least two bytes. So the size of a payload limits the number of its
-        # values: the work of a payload up to `_free_bytes` cannot exceed MAX_WORK.
+        # In JSON, each value takes at least two bytes, so a small payload has few values. The work for a
+        # payload of at most `_free_bytes` cannot exceed MAX_WORK.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -226,11 +227,12 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return the largest number of errors that the names of one object's members can cause.
+    """Return the largest number of errors that missing and wrong names of one object's members can cause.
+    Each of these errors contains the whole object.
 
-    Each name that `required` lists and the object lacks is an error, so the number is the length of the
-    longest `required`. With `propertyNames`, each name of the object can be an error: return `EACH`.
-    The number matters because each of these errors contains the whole object.
+    Each missing member of a `required` is an error, so the number is the length of the longest
+    `required`. If the schema has a `propertyNames`, each member of the object can be an error. Then
+    return `EACH`.
     """
     most = 1
     for value in objects_of(schema, steps):

@@ -1,4 +1,4 @@
-"""The price of long numbers: those beyond 64 bits, which the validator compares as decimal texts.
+"""The price of long numbers: the numbers beyond 64 bits, which the validator keeps as decimal texts.
 
 Comparing two long numbers takes as long as comparing a hundred short ones. Prices are in the unit of a
 schema's weight, a tenth of a microsecond. Every constant was measured, and rounded up.
@@ -17,8 +17,8 @@ from engine.schemas.places import objects_of, values_of
 BASE = 15  # to convert a long number, and to tell whether it is an integer
 COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `const`
 DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
-# A long number (one that the validator keeps as text) with d digits costs 1 + d / DIGITS + d * d / SQUARE
-# times as much as a long number of few digits.
+# The price of a long number with d digits is 1 + d / DIGITS + d * d / SQUARE times the price of a long
+# number with few digits.
 DIGITS, SQUARE = 64, 20_000
 # The price of comparing two numbers for `uniqueItems`, if each has d digits, is
 # PAIR + d / PAIR_DIGITS + d * d / PAIR_SQUARE.
@@ -55,15 +55,17 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
         unique += each.get("uniqueItems") is True
         refers += "$ref" in each or "$dynamicRef" in each
     units = BASE + COMPARED * compared + DIVIDED * divided
-    # If the schema has references, one subschema can apply to the same value up to `weight` times. If it
-    # has none, a subschema applies to a value once, or twice because of an `unevaluated...` keyword.
+    # If the schema has references, the validator can apply one subschema to the same value up to `weight`
+    # times. If the schema has no references, the validator applies a subschema to a value once, or twice
+    # because of an `unevaluated...` keyword.
     times = weight if refers else min(weight, 2)
     return Prices(units * times, unique * times, bool(divided))
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values of the keywords `required`, `type` and `dependentRequired` in a schema. The
-    meta-schema demands `uniqueItems` of the lists in these values."""
+    """Return the values of the keywords `required`, `type` and `dependentRequired` in a schema. These
+    values contain lists. The check against the meta-schema compares the items of each list with each
+    other, to find out whether they are unique."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -115,8 +117,9 @@ def _rounded(number: int | Decimal) -> float:
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
     """For each long number in a value, yield the number of its digits, and the nearest float.
 
-    A number counts as if it were written without an exponent: 1e400 has about 400 digits. Exponents from
-    EXACT_DIGITS on are ignored. If `divides` is set, very large and very small floats count as long.
+    A number counts as if it were written without an exponent: 1e400 has about 400 digits. If the exponent
+    is EXACT_DIGITS or more, only the digits before the exponent are counted. If `divides` is set, very
+    large and very small floats count as long numbers.
     """
     waiting = [value]
     while waiting:

@@ -37,7 +37,7 @@ class ObservationRoom:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return the observation of a new place; None if there is no room."""
+        """Return a new observation, for one more place. Return None if no more places may be observed."""
         if self.left <= 0:
             return None
         self.left -= 1

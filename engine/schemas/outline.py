@@ -19,9 +19,10 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_LISTED = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
-# Keywords that can refuse a value because their subschema accepts it, as `not` does. The outline of a
-# subschema can accept more values than the subschema. Under one of these keywords, the outline of the
-# schema could therefore refuse a payload that the schema accepts.
+# The subschema of such a keyword is not replaced by its outline. The outline of a subschema can accept
+# more values than the subschema. But the more values the subschema of `not` accepts, the more values
+# `not` refuses. With the outline, `not` could refuse a payload that the schema accepts. The same is true
+# for the other two keywords.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
@@ -29,7 +30,7 @@ _LITERAL = ("enum", "const", "default", "examples")
 
 
 def outline(schema: Any) -> Any:
-    """Return the outline of a schema that its meta-schema has accepted."""
+    """Return the outline of a schema that conforms to the meta-schema."""
     if not isinstance(schema, dict):
         return schema
     found: dict[str, Any] = {}

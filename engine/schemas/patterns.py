@@ -118,9 +118,9 @@ class TextPrices(Struct, frozen=True):
 def alive(pattern: str) -> int:
     """Return the largest number of a pattern's places at which a single character of a text can match.
 
-    If a pattern begins with `^`, each place before the first element of variable length can match only
-    one character of the text, and this character can match nowhere else. So these places do not count.
-    For a malformed pattern the number has no meaning.
+    The places before the first element of variable length do not count if the pattern begins with `^`.
+    Each of these places can match only one character of the text, and that character can match only
+    there. For a malformed pattern the number has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -132,8 +132,8 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return the number of places of a pattern, the number of its places before the first element of
     variable length, and True if the pattern has alternatives outside of groups."""
-    # The open groups, the innermost last. For each group: the number of places that precede the group in
-    # its enclosing group, and True if an element of variable length precedes the group there.
+    # The open groups, the innermost last. An entry tells what comes before the group within the enclosing
+    # group: the number of places, and True if one of the elements has a variable length.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -159,9 +159,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # All elements before this one have a fixed length, so each character of the text can match
-            # at only one of their places. If this element is a letter or class that repeats up to `most`
-            # times, a character of the text can also match at only one of these repetitions.
+            # This is the first element of variable length. `before` counts all places before it. If the
+            # element is a letter or a class that repeats up to `most` times, it has `most` places. A
+            # character of the text can match at only one of them, so `before` also counts the others.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -218,9 +218,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
     if not found:
         return TextPrices(0, frozenset())
     # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
-    # (see `engine.schemas.weight`). `dearest` is the largest number of places for each unit of weight
-    # that any pattern has. So a character can match at no more than weight * dearest places, even if
-    # several patterns apply to its text.
+    # (see `engine.schemas.weight`). For each pattern, its places are divided by this weight. `dearest` is
+    # the largest of these ratios. The patterns that apply to a text weigh `weight` at most together, so
+    # a character of the text can match at no more than `weight` * `dearest` places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

@@ -53,8 +53,9 @@ class _Index:
 
 
 def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
-    """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400 for a reference
-    without a target, for an `$id` or anchor that is given twice, and for any `$schema` but DIALECT."""
+    """Read a schema that conforms to the meta-schema, and return its root. Raises Refusal 400 for a
+    reference without a target, for an `$id` or anchor that occurs twice, and for a `$schema` other than
+    DIALECT."""
     steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")

@@ -10,8 +10,9 @@ from engine.model.read_models import ActiveSchema
 
 
 class SchemaStatus(Enum):
-    """The status of a version. The status is not stored: the row of the event type has the id of the
-    ACTIVE version, and only a version that was never active has no `activated_at_ms`."""
+    """The status of a version, which the store derives. The row of the event type has the id of the
+    ACTIVE version. Of the other versions, those with an `activated_at_ms` are DEPRECATED, and the rest
+    are DRAFT."""
 
     DRAFT = "DRAFT"  # was never active
     ACTIVE = "ACTIVE"
@@ -72,8 +73,9 @@ class SchemaStore(Protocol):
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make `schema` the active version of its event type. Return False if the active version is no
-        longer `instead_of`, the id of a version (None: no version is active)."""
+        """Make `schema` the active version of its event type. `instead_of` is the id of the version that
+        was active when the caller looked, or None if no version was. Return False if another version has
+        become active since, or none is active any more."""
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
         """End the active status of `schema`, so that its event type has no active version. Return False

@@ -1,7 +1,8 @@
 """The weight of a schema: the most work that one value of a payload can cause.
 
 The unit is about a tenth of a microsecond. References, alternatives, recursion and `unevaluated...`
-multiply the work as they do in the validator, so a schema whose cost explodes is refused when it is made.
+multiply the validator's work. The weight counts each repetition. A schema whose weight is above
+MAX_WEIGHT is refused when it is created.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,11 +28,11 @@ Applications = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas that apply to the members of an object, or to the items of an array. Each is mapped
-    to the number of times that it applies.
+    """The subschemas that apply to the members of an object, or to the items of an array. Each subschema
+    is mapped to the number of times that it applies.
 
-    `named` has the subschemas for single members or items, by name or index. `other` has the subschemas
-    for each member or item that is not in `named`.
+    `named` has the subschemas of single members by name, or of single items by index. `other` has the
+    subschemas of all members or items that are not in `named`.
     """
 
     __slots__ = ("named", "other")
@@ -47,7 +48,8 @@ class _Fan:
 
 class _Cost:
     """The cost of applying one subschema to a value. `own` is the cost without the value's members and
-    items. `members` and `items` are the subschemas that apply to these."""
+    items. `members` has the subschemas that apply to the members, `items` those that apply to the
+    items."""
 
     __slots__ = ("items", "members", "own")
 
@@ -126,8 +128,8 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # `uniqueItems` compares all values within the items of an array. Its cost is that of a subschema
-        # that applies to the items and to every value within them, and costs 1 each time.
+        # `uniqueItems` compares all values within the items of an array. It costs 1 for each of these
+        # values, and is counted like a subschema that applies to the items and to all values within them.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -224,7 +226,7 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # `into.named` lacks this member or item, so the subschemas of `into.other` apply to it
+                # Until now, only the subschemas of `into.other` apply to this member or item.
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Applications = {} if name is None else fan.other
@@ -253,7 +255,7 @@ def _on_the_value(place: Subschema) -> list[Subschema]:
 
 
 def _own(schema: dict[str, Any]) -> int:
-    """Return the cost of a subschema without those within it."""
+    """Return the cost of a subschema without the subschemas within it."""
     own = 1 + len(schema.get("required", ())) // 8
     own += ALTERNATIVE * sum(len(schema.get(keyword, ())) for keyword in ("anyOf", "oneOf"))
     for keyword in ("dependentRequired", "dependentSchemas"):
@@ -264,7 +266,8 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # the validator divides with fractions of integers: a larger exponent makes longer integers
+        # The validator divides with fractions of integers. For a float outside of the range `_PLAIN`,
+        # these integers are long.
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # the value is normalised, code point by code point

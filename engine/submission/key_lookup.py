@@ -43,7 +43,7 @@ class KeyedRefusal(Refusal):
 
 
 class KeyLookup:
-    """The look-up of idempotency keys in the store. Owner of the number of waiting callers."""
+    """The look-up of idempotency keys in the store. At most MAX_WAITING callers wait for a look-up."""
 
     def __init__(self, reader: ClaimReader, now: Callable[[], float]) -> None:
         self._reader = reader

@@ -27,7 +27,8 @@ _MESSAGES = {
 class Reply(Struct, gc=False):
     """The answer to an ingestion request.
 
-    For a success, `body` is the JSON. For an error it is empty.
+    For a success, `body` is the JSON. For an error, `body` is empty, and the other fields describe the
+    error.
     """
 
     status: int

@@ -20,8 +20,9 @@ class Fate(Struct, frozen=True):
     """The result of a submission.
 
     `refusal` is an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
-    If `refusal` is None, the events are durable, except the duplicates. A duplicate is an event whose
-    idempotency key another event, the holder, has. `lost` maps the id of each duplicate to its holder.
+    If `refusal` is None, the events are durable, except the duplicates. An event is a duplicate if
+    another event has claimed its idempotency key before. `lost` maps the id of each duplicate to that
+    other event.
     """
 
     refusal: str | None = None

@@ -26,8 +26,8 @@ _ENTRY = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sign(BaseModel):
-    """A condition on an answer. The answer must match every field that is given. `json` is a path to a
-    member of the body, such as `error.code`."""
+    """A condition on an answer. An answer meets the condition if it matches every field that the
+    condition sets. `json` is a path to a member of the answer's body, such as `error.code`."""
 
     model_config = _ENTRY
 
@@ -53,8 +53,9 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition: an answer that meets it is a failure of `category`. `wait` replaces the template's
-    `wait`. `wait_s` applies if the answer does not say how long to wait."""
+    """A condition on an answer, and what follows if an answer meets it. The answer is then a failure of
+    `category`. If `wait` is set, it replaces the template's `wait`. If the answer does not say how long
+    to wait, the wait is `wait_s` seconds."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -122,7 +123,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return True if the answer meets the condition. Return None if the condition needs a member of
+        """Return whether the answer meets the condition. Return None if the condition needs a member of
         the body that was cut off."""
         if sign.status and self._outcome.status not in sign.status:
             return False

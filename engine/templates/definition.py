@@ -69,9 +69,9 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field of the schema. A field that is absent or null gets its
-        default (None if it has no default). Only a secret field that is null gets MASK instead, because
-        null stands for a hidden secret."""
+        """Return a configuration with every field of the schema. A secret field that is null gets MASK,
+        because null stands for a hidden secret. Any other field that is absent or null gets its default,
+        or None if it has no default."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)
@@ -108,7 +108,7 @@ __all__ = ["Definition", "Destined", "Example"]
 @dataclass(frozen=True, slots=True)
 class Example:
     """The example of a template. The template makes `body` from the outbound body `event` and the
-    configuration `config`. `body` is JSON, or a text if the message has another format."""
+    configuration `config`. `body` is a JSON value. If the message's format is not JSON, it is a text."""
 
     event: dict[str, Any]
     config: dict[str, Any]

@@ -41,8 +41,8 @@ def default(value: Any, instead: Any) -> Any:
 
 
 def path(value: Any, steps: str, instead: Any = None) -> Any:
-    """Return the value at a path of names and positions, such as `a.0.b`. Return `instead` if there is no
-    value at the path, or null."""
+    """Return the value at a path of names and positions, such as `a.0.b`. Return `instead` if the path
+    leads to no value, or to null."""
     for step in steps.split("."):
         if isinstance(value, dict):
             value = value.get(step)
@@ -54,8 +54,8 @@ def path(value: Any, steps: str, instead: Any = None) -> Any:
 
 
 def first_text(value: Any, *names: str) -> str | None:
-    """Return the value if it is a text. Else return the first of its members `names` that is a text or a
-    number, as a text. Return None if there is no such member."""
+    """Return the value if it is a text. Otherwise, look up its members `names` in turn. Return the first
+    that is a text or a number, as a text. Return None if there is no such member."""
     if isinstance(value, str) and value.strip():
         return value
     for name in names:

@@ -48,7 +48,7 @@ class Message:
     def render(
         self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request for an outbound body. Never raises, whatever the body is."""
+        """Return the request for an outbound body, or a Failure. Never raises."""
         try:
             return self._rendered(config, body, event_type, event_id)
         except ValueFault as fault:

@@ -85,8 +85,8 @@ class _TemplateFile(BaseModel):
 
 
 def read_template(path: Path, added: frozenset[str]) -> Definition:
-    """Return the template that a file describes. `added` are the hosts to which the operator allows the
-    template to send, besides the file's hosts. Raises TemplateFileError."""
+    """Return the template that a file describes. The template can send to the hosts that the file lists,
+    and to the hosts in `added`, which the operator allows. Raises TemplateFileError."""
     if ID.fullmatch(path.stem) is None:
         raise TemplateFileError(
             f"{path}: a template's id is its file's name: small letters, digits, -"

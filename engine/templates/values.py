@@ -79,7 +79,7 @@ def _indented(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as part of a text: a string as it is, null as nothing, other values as JSON."""
+    """Return a value as text: a string unchanged, the empty text for null, and JSON for other values."""
     if isinstance(value, str):
         return value
     if value is None:
