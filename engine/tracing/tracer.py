@@ -21,10 +21,10 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# The most instants that are remembered, of commits and of failed attempts. The first attempt's span
-# `wait` begins at the commit, or at the delivery's creation if the instant of the commit is forgotten. A
-# retry's span `wait` begins at the failed attempt. If that instant is forgotten, the retry has no span
-# `wait`.
+# The tracer remembers so many instants of commits, and so many instants of failed attempts. The span
+# `wait` of a first attempt begins at the commit. If the instant of the commit is forgotten, the span
+# begins at the delivery's creation. The span `wait` of a retry begins when the attempt before it failed.
+# If that instant is forgotten, the retry has no span `wait`.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed

@@ -31,8 +31,8 @@ Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# The most bytes of an answer: the result, and 256 KiB for headers and logs. In JSON, a character of
-# headers or logs can take six bytes.
+# The limit on the bytes of an answer: `worker.OUTPUT` for the result, and 256 KiB for headers and logs. A
+# character of headers or logs can take six bytes in JSON.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()
 
@@ -60,7 +60,7 @@ class KnownScript(Struct, eq=False):
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
-        """Update the expected CPU, and whether the script is quick, after a run."""
+        """Note that a run took `cpu_s`. This changes the expected CPU, and can change `quick`."""
         self.expected_s += (cpu_s - self.expected_s) * _WEIGHT
         if cpu_s <= QUICK_S:
             self.owed -= self.owed > 0
@@ -104,8 +104,8 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # A user who tries a script chooses the seed, which can be too long. If the cut at LONGEST_SEED falls
-    # within a character, that character is dropped.
+    # Only the first LONGEST_SEED bytes of the seed are used: a user who tries a script can choose a
+    # longer seed. If these bytes end within a character, the incomplete character is dropped.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)

@@ -25,8 +25,9 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run that has used less CPU than `worker.CPU_S`: the computer is busy, and the script
-# is not at fault. Without this limit, a worker that gets no CPU would hold its jobs for ever.
+# If a run exceeds WALL_S but has used less CPU than `worker.CPU_S`, the script is not at fault: the
+# computer is busy. The time limit of such a run is STARVED_S. Without a limit, a worker that gets no CPU
+# would hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle computer
@@ -253,10 +254,11 @@ class Link:
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. The job that it runs fails with `reason`. The jobs behind it will run again.
+        """End the process. Its present job fails with `reason`. The jobs that wait behind the present job
+        will run again.
 
-        If `reason` is None, the job that the process runs will run again too, with two exceptions. It
-        fails if it reached its CPU limit, or if another worker has ended before while it ran this job.
+        If `reason` is None, the present job fails only in two cases: the job reached its CPU limit, or
+        another worker has already ended while that worker ran the job. Otherwise the job will run again.
         """
         if not self.closed:
             self._shut()

@@ -25,11 +25,12 @@ PATIENCE_S = 60.0  # how long a job can wait; then it fails
 IDLE_S = 60.0  # a worker without a job ends after this time
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itself quick again
-# The most bytes of remembered sources, so that a caller who tries many scripts cannot fill the memory. In
-# memory, a source can take four times the bytes of its UTF-8 form.
+# The limit on the bytes of all remembered sources. Without it, a caller who tries many scripts could fill
+# the memory. A source can take four times as many bytes in memory as in UTF-8.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of the workers, which leaves CPU to the server and its database: of workers for quick
-# scripts, of the worker in a pool of one, and of workers for all scripts.
+# The niceness of the workers. The higher it is, the more CPU is left to the server and its database.
+# NICE_QUICK: of workers that take only quick scripts. NICE_ANY: of workers that take all scripts.
+# NICE_ONLY: of the worker in a pool of one.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0

@@ -19,9 +19,10 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# Each table has three members: the architecture's number for seccomp; the system calls that are always
-# allowed; and the system calls that are allowed unless they make memory executable. No allowed call opens
-# a file, makes a connection, or starts, traces or signals a process.
+# Each table has three members. The first is the architecture's number for seccomp. The second has the
+# system calls that are always allowed. The third has the system calls that are allowed unless they make
+# memory executable. No allowed call opens a file, makes a connection, or starts, traces or signals a
+# process.
 _X86_64 = (
     0xC000003E,
     {
@@ -53,10 +54,12 @@ def program(machine: str) -> bytes:
     """Return the BPF program for an architecture. Raises KeyError."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # Five instructions follow the comparisons. The first denies every call that no comparison has
-    # matched. `mmap` and `mprotect` jump to the second, which loads the protection of the memory. The
-    # third tests the protection: if the memory would be executable, it jumps to the fifth, which denies.
-    # The fourth allows; all other allowed calls jump directly to the fourth.
+    # After the comparisons, the program has five instructions:
+    # 1. Deny the call. Calls that no comparison has matched come here.
+    # 2. Load the protection of the memory. `mmap` and `mprotect` jump here.
+    # 3. If the memory would be executable, jump to 5.
+    # 4. Allow the call. All other allowed calls jump here.
+    # 5. Deny the call.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),

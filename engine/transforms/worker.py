@@ -31,12 +31,12 @@ OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# If the process's address space is larger than this after a job, all contexts are dropped. So the next
-# job can enlarge the address space by at least ADDRESS_SPACE - ADDRESSES bytes.
+# If the process's address space is larger than ADDRESSES after a job, all contexts are dropped. This
+# leaves at least ADDRESS_SPACE - ADDRESSES bytes of address space to the next job.
 ADDRESSES = 192 * 1024 * 1024
-# If a job enlarged the address space by more than this, the garbage of its context is collected. The
-# limit RESIDENT does not suffice: memory that was never written is not resident, but it takes address
-# space that later jobs need.
+# If a job enlarged the address space by more than LEFT, the garbage of its context is collected. The
+# limit RESIDENT is not enough. Memory that was never written is not resident, but it takes address space
+# that later jobs need.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # 0 would stop files, but not dumps piped to a collector
 # A user id without an account. The account `nobody` would be unsafe: the embedded PostgreSQL can run as
@@ -291,8 +291,8 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 def confine() -> int:
     """Give up the rights that scripts do not need; return the flags of `seal.confine`."""
-    # The import precedes the limits below, which forbid opening files. Only this import needs the folder
-    # on the path.
+    # Import `seal` before the limits below are set: they forbid opening files. This file's folder is on
+    # the path only during this import.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]

@@ -34,8 +34,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# The most exchange queues that are kept. One queue takes 1.4 KB with the prepared hashes of its signer,
-# so this many queues take 94 MB.
+# The limit on the exchange queues that are kept. One queue takes 1.4 KB with the prepared hashes of its
+# signer, so QUEUES_KEPT queues take 94 MB.
 QUEUES_KEPT = 65_536
 # the most queues that one call of `_make_room` examines: examining all queues would take long
 QUEUES_EXAMINED = 16
@@ -130,8 +130,8 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API refuses unusable headers and keys before they are stored. So the cause is a stored
-            # key that cannot be read, or a damaged row.
+            # The API refuses unusable headers and keys before it stores them. So either the stored key
+            # cannot be read, or the destination's row is damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -163,7 +163,8 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # An exchange waits in a queue, has an opening, or has a connection that is not idle.
+            # An exchange in flight waits in a queue, or has an opening, or has a connection. A connection
+            # without an exchange is idle.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -213,9 +214,9 @@ class WireClient:
             queue.configure(destination)
             return queue
         if origin is _INSPECTION:
-            # The queue is for one INSPECTION and is not kept in `_queues`: a destination can be without
-            # an actor, and then nothing would call `forget` to drop the queue. The connection must not be
-            # kept either. `busy` begins at the limit, so `release` closes the connection.
+            # This queue is used for one inspection only. It is not kept in `_queues`, because the
+            # destination may have no actor, and then nothing would call `forget`. Its connection must not
+            # be kept either: `release` closes it, because `busy` begins at the concurrency limit.
             queue = ExchangeQueue(self._wiring, destination)
             queue.busy = destination.concurrency
             return queue

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-# An older connection closes after its exchange. The receiver's name can have changed to another address,
-# or the receiver's operator can be waiting for the connections to a host to end.
+# A connection that is older than AGE_S closes after its exchange. Without this limit, a busy connection
+# would stay open even if the receiver's name has got another address, or if the receiver's operator waits
+# for the connections to a host to end.
 AGE_S = 300.0
 # The limit on unsent bytes that TLS itself produced, such as answers to key updates. Such bytes
 # accumulate if the peer does not read.
@@ -235,9 +236,9 @@ class OutboundConnection:
     def _ended(self, error: OSError | None) -> None:
         """End the connection, now or after its next handshake step.
 
-        If received handshake bytes wait for the connection's turn, they are read in that turn, because
-        they can contain the reason of the end. The connection ends after its turn. Its turn does not come
-        earlier than otherwise, so a peer gains nothing by closing.
+        If handshake bytes that were received wait for the connection's turn, the connection ends after
+        this turn: the bytes can contain the reason of the end. The end does not make the turn come
+        earlier. Otherwise a peer could get an earlier turn by closing the connection.
         """
         if self._shaking:
             self._end = error
@@ -292,11 +293,12 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """End an exchange whose connection ended within the answer.
+        """End an exchange whose connection ended after the answer had begun.
 
-        Fail the exchange if the connection broke with an error, or if the answer's head states a length
-        or chunks. Otherwise the end of the connection is the end of the answer, and the answer is
-        complete. That is so even if the receiver closed a TLS connection without close_notify.
+        If the connection broke with an error, the exchange fails. If the peer closed the connection, the
+        answer's head decides. A head with a length or chunks means that the answer is incomplete, and the
+        exchange fails. Without them, the end of the connection marks the end of the answer, and the
+        answer is complete. This is so even if the receiver closed a TLS connection without close_notify.
         """
         if error is not None:
             words = "the connection was reset within the answer"

@@ -1,7 +1,8 @@
-"""The deadlines of exchanges. For each length of timeout there is a queue, in order of deadlines.
+"""The deadlines of exchanges. Exchanges with the same timeout are in one queue, ordered by deadline.
 
-A queue has one timer, for its first deadline. Most exchanges end long before their deadline, so each
-would set a timer and cancel it. Entering and leaving a queue takes a third of that time.
+A queue has one timer, for its first deadline. If each exchange had a timer, most exchanges would set
+their timer and cancel it, because they end long before their deadline. To enter and leave a queue takes a
+third of the time that it takes to set and cancel a timer.
 """
 
 from collections import OrderedDict

@@ -15,8 +15,8 @@ from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # the pause after the system refused a descriptor
 # A workspace can have at most PORTION times as many descriptors as are free. Idle connections count as
-# free. So if one workspace takes all it can, it has two thirds of all descriptors, and one third is free.
-# If two workspaces do, each has two fifths, and one fifth is free.
+# free. If one workspace takes all that it can, it has two thirds of all descriptors, and one third stays
+# free. If two workspaces take all that they can, each has two fifths, and one fifth stays free.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -71,8 +71,9 @@ class Descriptors:
         return self._queue.count > 0 and (self.used >= self.limit or workspace in self._queue)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor for the workspace. Return False if the caller must wait: no descriptor is
-        free for the workspace, races are paused, or an earlier race of the workspace waits already."""
+        """Take a descriptor for a race of the workspace. Return False if the race must wait. It must wait
+        if no descriptor is free for the workspace, if an earlier race of the workspace waits, or while
+        all races are paused (see `refused`)."""
         if workspace in self._queue or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)
@@ -92,9 +93,9 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Handle a race's socket that the operating system refused, because it lacks descriptors or
-        memory. Give back the race's descriptor, close an idle connection, and pause all races for
-        REST_S."""
+        """Handle that the operating system refused a socket to a race, because the system lacks
+        descriptors or memory. Give back the race's descriptor, close an idle connection, and pause all
+        races for REST_S."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -111,8 +112,9 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close the oldest idle connection of all workspaces. If this workspace has more than an equal
-        share of the descriptors, close its own oldest idle connection instead, if possible.
+        """Close an idle connection. If this workspace has more than an equal share of the descriptors,
+        close its own oldest idle connection if it has one. In all other cases, close the oldest idle
+        connection of all workspaces.
         """
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)

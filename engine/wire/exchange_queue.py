@@ -15,9 +15,9 @@ from engine.wire.wiring import Wiring
 
 
 class ExchangeQueue:
-    """Owner of the count of a destination's running exchanges, and holder of its waiting exchanges.
+    """The queue of one destination. It counts the running exchanges, and holds the waiting exchanges.
 
-    To save memory, `_waiting` exists only while exchanges wait.
+    To save memory, `_waiting` is None while no exchange waits.
     """
 
     __slots__ = (
@@ -94,8 +94,8 @@ class ExchangeQueue:
     def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
         """Remove a waiting exchange, then begin the next exchange if possible.
 
-        The removed exchange can have held up the next exchange: exchanges begin in order, even if
-        the only idle connection leads to the origin of a later exchange.
+        The exchanges of a queue begin in order. So the removed exchange may have held up an exchange
+        behind it, for whose origin there is an idle connection.
         """
         self._leave(exchange)
         self._next()
@@ -105,8 +105,8 @@ class ExchangeQueue:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
         A connection beyond the destination's concurrency is closed, and `go` opens a connection only if
-        the origin has no idle connection. Both rules limit the connections of an origin to the sum of its
-        destinations' concurrencies.
+        the origin has no idle connection. Because of these two rules, an origin never has more
+        connections than the sum of its destinations' concurrencies.
         """
         self.busy -= 1
         origin = connection.origin
@@ -197,8 +197,9 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """If the concurrency allows the next exchange, enter the waiting list (`queue`) of the exchange's
-        origin, to get a connection that becomes idle. Otherwise leave the waiting list."""
+        """If an exchange waits and the concurrency allows it to begin, put this queue into the waiting
+        list (`ReceiverOrigin.queue`) of the exchange's origin. Otherwise remove this queue from the list.
+        When a connection of the origin becomes idle, the first queue in the list gets it."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin
