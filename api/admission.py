@@ -34,8 +34,8 @@ class Allowance:
     _after: bytes = b""
 
     def lines(self) -> bytes:
-        """Return the X-RateLimit headers as lines, with a line end before the first and after the
-        last."""
+        """Return the X-RateLimit headers as lines. The bytes begin with a line end and end with a line
+        end."""
         if not self._after:
             self._before = b"\r\nx-ratelimit-limit: %d\r\nx-ratelimit-remaining: " % self.limit
             self._after = b"\r\nx-ratelimit-reset: %d\r\n" % self.reset
@@ -77,9 +77,10 @@ class AdmissionControl:
         sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale` returns True if the models in memory were not confirmed recently. Then every request is
-        refused. `sessions` takes a token and the present time, and returns the token's session.
-        `last_use` gets the time of each key's last use, by the key's id."""
+        """`stale` returns True if the models in memory were not confirmed recently. While it returns
+        True, every request is refused. `sessions` takes a token and the present time, and returns the
+        token's session. `last_use` is a dict that this object fills: it maps each key's id to the time of
+        the key's last use."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
@@ -94,7 +95,8 @@ class AdmissionControl:
         return len(self._windows)
 
     def anonymous(self) -> Allowance:
-        """Return the rate headers for an unknown caller, with the first plan's limit."""
+        """Return the rate headers for a caller without a valid credential. They show the limit of the
+        first plan in the list of plans."""
         limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
 
@@ -107,10 +109,12 @@ class AdmissionControl:
         origin: bytes | None = None,
         codes: bool = False,
     ) -> Admission:
-        """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
+        """Judge an Authorization header. If several refusals apply, AdmissionRefusal 503 comes before
+        401, 401 before 429, and 429 before 403.
 
-        `origin` is given if a browser sends the request for a page of another site. Then the credential's
-        workspace must list this origin. If `codes` is True, a login code is accepted too.
+        `origin` is the request's Origin header, if a browser sends the request from a page of another
+        site. The workspace of the credential must list this origin. If `codes` is True, a login code is
+        accepted as a credential too.
         """
         if self._stale():
             raise self._outdated()
@@ -154,9 +158,9 @@ class AdmissionControl:
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool
     ) -> Allowance | None:
-        """Count another request of a caller who was admitted with the same head. Return None if the
-        credential has changed since then, so that the request must be judged again. Raises
-        AdmissionRefusal 503 or 429."""
+        """Count a request whose head has the same bytes as an earlier request that was admitted. Return
+        None if the credential has changed since the earlier request: then the caller must call `admit`.
+        Raises AdmissionRefusal 503 or 429."""
         if self._stale():
             raise self._outdated()
         now = self._now()

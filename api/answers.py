@@ -19,7 +19,7 @@ PAGE_POLICY = (
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
     """Return an answer's headers, except its length, the request's id and the rate headers."""
-    # Answers can hold secrets and change by the second: no cache must keep them.
+    # Caches must not store answers, because answers can contain secrets and soon become outdated.
     headers = {
         "Content-Type": answer.content_type,
         "Cache-Control": "no-store",

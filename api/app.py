@@ -64,11 +64,12 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     paths = by_path(routes)
     templates = [pattern_of(path) for path in paths if "{" in path]
     for path, here in paths.items():
-        # The rules of this loop have no view: `api.heads` answers the requests that match these rules.
+        # This loop adds rules without a view function. `api.heads` answers a request that matches such a
+        # rule, before Quart calls a view function.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # Example: `/a/b` has only the method GET, and `/a/{id}` has DELETE. The path `/a/b` also matches
-        # `/a/{id}`, so DELETE `/a/b` would reach the route DELETE `/a/{id}`. The rule `others` prevents
-        # this: DELETE `/a/b` gets a 405.
+        # Example of a rule `others`: the path `/a/b` has the method GET only, and `/a/{id}` has DELETE.
+        # Without the rule, a request DELETE `/a/b` would reach the route DELETE `/a/{id}`, because
+        # `/a/b` also matches `/a/{id}`. With the rule, the request gets a 405.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -120,7 +121,8 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _judged(heads: Heads, request_id: str) -> Response | None:
-    """Judge a request's head, unless the door has done it. Return None to call the view."""
+    """Judge a request's head, unless the door has judged it already. Return the response if the head
+    alone decides it. Otherwise return None, and Quart calls the route's view function."""
     scope = cast("dict[str, Any]", request.scope)
     state = scope.setdefault("state", {})
     if ENTRY in state:
@@ -170,7 +172,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
             response.headers.pop("Content-Length", None)
         changing = request.method in CHANGING and request.endpoint != SPOKEN
         if changing and response.status_code < 400 and request.blueprint is None:
-            # The client's address is only in this log, because the audit log is permanent.
+            # The client's address is written to this log only. It is not written to the audit log,
+            # because the audit log is kept forever.
             log.info(
                 "api.change_made",
                 operation=request.endpoint,

@@ -98,8 +98,8 @@ def _infinite() -> NoReturn:
 
 
 def check_strings(document: dict[str, Any]) -> None:
-    """Search the first `LOOKED_AT` values for NUL and lone surrogates. If a value contains one of these
-    characters, raise a Refusal with the path of the value."""
+    """Search the first `LOOKED_AT` values of a body for NUL and lone surrogates. If a value contains one
+    of these characters, raise a Refusal with the path of the value."""
     waiting = [_members(document, "")]
     looked_at = 0
     while waiting and looked_at < LOOKED_AT:
@@ -115,8 +115,8 @@ def check_strings(document: dict[str, Any]) -> None:
 
 
 def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each item of a list with its path; for each member of an object, yield its name and its
-    value."""
+    """Yield the values in a list or an object, each with its path. The names of an object's members are
+    values too."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield f"{path}[{index}]", item

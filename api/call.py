@@ -22,13 +22,14 @@ Model = TypeVar("Model", bound=BaseModel)
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. If `body` is
-    given, it is sent unchanged as `content_type`, and `document` is not sent.
+    given, it is sent unchanged with the type `content_type`, and `document` is not sent. A header in
+    `headers` replaces the usual header of the same name.
 
-    If `chunks` is given, the door streams the body from `chunks`: `length` bytes (None: unknown), in
-    chunks of 64 KiB or less. The door reads them as fast as the client takes them. The application always
-    calls `chunks.aclose`, if there is such a method, even if no chunk was read. While the door sends the
-    chunks, the answer counts as a stream of the workspace `account`, or of the caller's workspace if
-    `account` is None. A header in `headers` replaces the usual header of the same name.
+    If `chunks` is given, the door sends the body from `chunks`, as fast as the client takes it. A chunk
+    has at most 64 KiB. `length` is the size of the whole body, None if it is unknown. If `chunks` has the
+    method `aclose`, the application always calls it, even if no chunk was read. While the door sends
+    chunks, the stream counts towards the workspace `account`'s limit on streams. If `account` is None,
+    the stream counts towards the limit of the caller's workspace.
     """
 
     status: int
@@ -46,8 +47,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer. The first chunk is read before the answer begins. So the client gets an
-    error answer if the first chunk cannot be read."""
+    """The chunks of an answer. The first chunk is read before the head of the answer is sent. If the
+    first chunk cannot be read, an error answer can still be sent instead."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -66,7 +67,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was admitted and read. Attributes that the route does not use are empty.
+    """A request that was admitted and read. Attributes that the request's route does not use are empty.
 
     The names in `headers` are in lower case. The values of headers of the same name are joined with
     commas. The header with the credential is left out. `chunks` is the arriving body, for a route that
@@ -99,12 +100,13 @@ class Call:
 
     @property
     def customer(self) -> SessionCustomer | None:
-        """The customer of the calling embed session. None for keys, which see their whole environment."""
+        """The customer of the calling embed session. None if the caller uses a key: a key sees its whole
+        environment."""
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """Return True if the caller can see the objects of the customer with this account. None stands
-        for objects that belong to no customer."""
+        """Return True if the caller can see the objects of the customer with this account. `account` is
+        None for objects that belong to no customer."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:

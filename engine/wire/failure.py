@@ -32,7 +32,7 @@ class WireError(Exception):
 
 
 def connection_error(error: OSError | None) -> WireError:
-    """Return the failure for a system error. None means that the peer has closed the connection."""
+    """Return the failure for a system error. `error` is None if the peer has closed the connection."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
     # If `_WORDS` has no words for the error, the message contains the error's symbol (such as ENOBUFS).

@@ -38,7 +38,8 @@ _DIGITS = 18  # the most digits of a Content-Length: int() is slow for very long
 
 
 class Download(Response):
-    """A response of any length. The reader must `take` the body's pieces before it feeds more bytes."""
+    """A response of any length. After each `feed`, the caller must `take` the pieces of the body, so that
+    they do not collect in memory."""
 
     __slots__ = ("_pieces",)
 
@@ -64,12 +65,12 @@ class Download(Response):
         return next((value.strip(b" \t") for value in values), None)
 
     def take(self) -> list[bytes]:
-        """Return the pieces of the body since the last call."""
+        """Return the pieces of the body that have arrived since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
     def on_body(self, data: bytes) -> None:
-        """Keep a piece until it is taken."""
+        """Keep a piece of the body until `take` returns it."""
         self._size += len(data)
         self._pieces.append(data)
 
@@ -129,7 +130,8 @@ class FetchStream:
         return self.answer
 
     async def read(self) -> bytes:
-        """Return the next piece of the body, empty at its end. Raises WireError if it breaks off."""
+        """Return the next piece of the body, or `b""` at the end of the body. Raises WireError if the
+        rest of the body cannot be read."""
         answer = self.answer
         while True:
             if pieces := answer.take():

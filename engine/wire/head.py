@@ -33,7 +33,7 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
 
 def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
     """Return the headers of requests to `destination`. A header in `more` replaces the destination's
-    header of the same name, and a header of the destination replaces Angarium's."""
+    header of the same name. A header of the destination replaces Angarium's header of the same name."""
     headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
     for general in (destination.headers, ours):
@@ -98,7 +98,7 @@ class WebhookHead:
 
 
 def _prefix(destination: Destination, more: Headers) -> tuple[bytes, bool]:
-    """Return the beginning of a head, and whether trace headers can be added to it. This is True if
+    """Return the beginning of a head, and a bool: True if trace headers can be added to the head, because
     neither the destination nor a script sets trace headers."""
     headers = destination_headers(destination, more)
     named = {name.lower() for name, _ in headers}

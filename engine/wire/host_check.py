@@ -1,7 +1,7 @@
 """The check of a new destination's host: a host that leads only to forbidden addresses is refused.
 
-The check only shows a mistake early. It is no protection, because a name can lead to another address
-later. The protection is the egress guard, which checks every connection.
+The check only shows a customer's mistake early. It is no protection, because a name can lead to another
+address later. The protection is the egress guard, which checks every connection.
 """
 
 import trio
@@ -14,7 +14,7 @@ LOOKUP_S = 2.0  # a caller waits for the answer; the first attempt resolves the 
 
 
 class HostCheck:
-    """The check of hosts, one for each process; used on the trio thread only."""
+    """The check of destinations' hosts. A process has one such object, used on the trio thread only."""
 
     def __init__(self, guard: EgressGuard, resolver: Resolver) -> None:
         self._guard = guard

@@ -31,8 +31,7 @@ from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-# The most contexts in memory. Each context takes about 1 MB, its authorities included. If a workspace has
-# more identities than its share, its new contexts evict its own old contexts.
+# The limit on TLS contexts in memory. Each context takes about 1 MB, because it includes the authorities.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
 _MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others
@@ -52,7 +51,7 @@ _Key = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448Privat
 
 
 def check_identity(identity: MutualTls) -> None:
-    """Check a certificate and its key. Raises Refusal 400 for a pair that no connection could use."""
+    """Check a certificate and its key. Raises Refusal 400 if connections could not use them."""
     if "PRIVATE KEY" in identity.certificate:  # all callers with the scope `read` would see it
         raise invalid(f"{_FIELD}.certificate", "contains a private key: give it only in privateKey")
     try:
@@ -79,9 +78,9 @@ def check_identity(identity: MutualTls) -> None:
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
     """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
-    The TLS library gets a file with only the checked certificates and the checked key. It does not get
-    the customer's texts, because it would try everything in these texts that looks like a key.
-    `memfd_create` makes the file in memory, so the key is not written to a disk.
+    The file for the TLS library contains only the checked certificates and the checked key. It does not
+    contain the text that the customer sent, because the TLS library would try everything in this text
+    that looks like a key. `memfd_create` makes the file in memory, so the key is not written to a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)

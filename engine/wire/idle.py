@@ -20,8 +20,8 @@ EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order in which connections became idle. A connection is in this order exactly while it
-    is in its origin's `idle`."""
+    """Owner of the list of idle connections, the longest idle first. Each idle connection is in this list
+    and in the dict `ReceiverOrigin.idle` of its origin."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
@@ -36,22 +36,22 @@ class IdleConnections:
         return len(self._since)
 
     def add(self, connection: "OutboundConnection", now: float) -> None:
-        """Add a connection that became idle at `now` (on trio's clock). Exchanges can take it from now
-        on."""
+        """Add a connection that became idle at `now` (on trio's clock). After this call, an exchange can
+        take the connection."""
         self._since[connection] = now
         connection.origin.idle[connection] = None
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
 
     def drop(self, connection: "OutboundConnection") -> None:
-        """Remove a connection that closes. Harmless if it is in use."""
+        """Remove a connection that closes. Do nothing if the connection is not idle."""
         if self._since.pop(connection, None) is not None:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest. If `workspace` is given, and a connection
-        of the workspace is among the EXAMINED connections that have been idle for longest, close that
-        connection instead. Return False if no connection is idle."""
+        """Close the connection that has been idle for longest. If `workspace` is given, prefer a
+        connection of this workspace, but search only the EXAMINED connections that have been idle for
+        longest. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False

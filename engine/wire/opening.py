@@ -54,10 +54,10 @@ class Opening:
         return "connecting" if self._race.connecting else "waiting for a free descriptor"
 
     def begin(self) -> None:
-        """Ask for the addresses."""
+        """Ask the resolver for the host's addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # If the exchange has already been sent on an idle connection that was dead, it waits for the new
-        # connection only. Another idle connection could be dead too.
+        # If the exchange was already sent on an idle connection that turned out to be dead, it must not
+        # take another idle connection, which could be dead too. It waits for the new connection.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

@@ -16,12 +16,13 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace can have at most PORTION times as many places as are free. If PORTION is 1, a workspace
-# whose receivers all hang has at most half of all places. The other half is left for other workspaces.
+# A workspace can hold at most PORTION times as many places as are free. With PORTION = 1, a workspace can
+# hold no more places than are free. So a workspace whose receivers all hang holds at most half of all
+# places, and the other half stays free for other workspaces.
 PORTION = 1
-# After each step of a handshake, all handshakes pause for REST times the duration of the step. So
-# handshakes use at most a quarter of the event loop's time. With steps of 0.5 ms, these are 500 steps a
-# second.
+# After each step of a handshake, all handshakes pause for REST times the duration of the step. With
+# REST = 3, handshakes use at most a quarter of the event loop's time. A step takes 0.5 ms and its pause
+# 1.5 ms, so there are at most 500 steps a second.
 REST = 3.0
 
 
@@ -58,18 +59,18 @@ class Openings:
         return True
 
     def wait(self, waiting: OpeningWaiter, workspace: str) -> None:
-        """Queue for a place."""
+        """Add an opening to the queue for places."""
         self._queue.add(workspace, waiting)
 
     def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
-        """Leave the queue. Harmless if the opening is not in it."""
+        """Remove an opening from the queue. Do nothing if the opening is not in the queue."""
         self._queue.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
-        """Give back a place, because the connection is open or has failed."""
+        """Give back the place of a connection that is open now or has failed. Give free places to the
+        openings that wait."""
         self._held.remove(workspace)
-        # While no place is free, the check of the limit saves the call of `take`, which would examine all
-        # waiting workspaces in vain.
+        # `FairWaiters.take` examines all waiting workspaces, so it is called only while a place is free.
         while self._queue and self.used < self.limit:
             found = self._queue.take(self._may)
             if found is None:
@@ -106,13 +107,13 @@ class Handshakes:
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
         """Queue a connection for one step of its handshake. When the connection's turn comes, its `shake`
-        is called. Harmless if the connection is in the queue already."""
+        is called. Do nothing if the connection is in the queue already."""
         self._queue.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
-        """Leave the queue. Harmless if the connection is not in it."""
+        """Remove a connection from the queue. Do nothing if the connection is not in the queue."""
         self._queue.leave(workspace, shaking)
 
     def _turn(self) -> None:

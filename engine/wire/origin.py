@@ -1,8 +1,8 @@
 """The origin of connections: scheme, host and port for one workspace, with its idle connections.
 
-A workspace's destinations of one origin share its connections. Workspaces share none, so what a receiver
-or a proxy does to a connection affects one tenant only. A connection shows at most one identity (a client
-certificate), which is part of the origin's key.
+Destinations of one workspace that have the same origin share connections. Destinations of different
+workspaces never share a connection, so what a receiver or a proxy does to a connection affects one tenant
+only. A connection shows at most one identity (a client certificate), which is part of the origin's key.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -22,11 +22,11 @@ class Wanting(Protocol):
     or the opening of a connection."""
 
     def offered(self) -> None:
-        """Leave the origin's `queue`, and use the connection that has become idle."""
+        """Leave the origin's `queue`, and use an idle connection of the origin."""
 
 
 class ReceiverOrigin:
-    """`idle`: the connections that an exchange can take, in the order in which they became idle."""
+    """An origin. `idle` has its idle connections, the longest idle first. An exchange can take them."""
 
     __slots__ = ("__weakref__", "host", "identity", "idle", "port", "queue", "tls", "workspace")
 
@@ -50,7 +50,7 @@ class ReceiverOrigin:
         self.queue[who] = None
 
     def leave(self, who: Wanting) -> None:
-        """Remove `who` from `queue`. Harmless if `who` is not in it."""
+        """Remove `who` from `queue`. Do nothing if `who` is not in `queue`."""
         if self.queue is not None:
             self.queue.pop(who, None)
             if not self.queue:
@@ -63,7 +63,7 @@ class ReceiverOrigin:
 
 
 class Origins:
-    """Owner of the origins; it keeps those that a queue, exchange or connection uses."""
+    """Owner of the origins. An origin is forgotten when no queue, exchange or connection uses it."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[OriginKey, ReceiverOrigin] = WeakValueDictionary()

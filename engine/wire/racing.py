@@ -1,6 +1,7 @@
 """The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
 
-The race checks no addresses: the egress guard checks those of receivers before the race.
+The race connects to any address that it gets. The egress guard has checked the addresses of receivers
+before the race. The address of the egress proxy is not checked, because the operator chose it.
 """
 
 import errno

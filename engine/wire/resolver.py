@@ -143,8 +143,8 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Remove the waiter. If no waiter for a queued name is left, remove the name from the queue:
-        otherwise such names would fill the queue while name servers hang.
+        """Remove the waiter. If the name is still queued and has no other waiter, remove the name from
+        the queue: otherwise such names would fill the queue while name servers hang.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
@@ -159,8 +159,7 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # While no thread is free, the check of the limit saves the call of `take`, which would examine
-        # all waiting workspaces in vain.
+        # `take` examines all waiting workspaces, so it is called only while a thread is free.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)

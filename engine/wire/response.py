@@ -74,8 +74,8 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Prepare to parse an answer. An answer with the same bytes as the connection's last answer is
-        not parsed, so `_begin` is not called for it."""
+        """Prepare to parse an answer. `feed` calls this method only for an answer that it parses, not for
+        an answer that repeats the remembered bytes."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
@@ -107,7 +107,7 @@ class Response:
         return tuple(kept)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the response. Raises WireError if they break the protocol or a limit."""
+        """Take bytes of the response. Raises WireError if the bytes break the protocol or a limit."""
         if not self._fed:
             if data == self._known:
                 self._fed = len(data)
@@ -131,17 +131,17 @@ class Response:
         if not self.complete:
             self._bound()
         elif self.keep_alive and self._fed == len(data) <= KNOWN_LIMIT:
-            # A busy receiver sends the same answer thousands of times a second. This answer came in one
-            # piece, and the parser is now ready for a new answer. If the next answer has the same bytes,
-            # it need not be parsed.
+            # A busy receiver sends the same answer thousands of times a second. So an answer that came in
+            # one piece is remembered. If the connection's next answer has the same bytes, `feed` does not
+            # parse it, but uses the remembered result.
             self._known = data
             self._headers = self.headers
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End an incomplete response, because the peer closed the connection. If the head states neither
-        a length nor chunks, the close is the regular end of the body, and the response is complete.
-        Otherwise, the head or the body is incomplete. Raises WireError in this case."""
+        """End a response whose connection the peer has closed. If the head states neither a length nor
+        chunked coding, the close is the regular end of the body, and the response is complete. Raises
+        WireError if the head or the body is incomplete."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [

@@ -101,12 +101,14 @@ def secret_text(key: SigningKey) -> str:
 
 
 def secret_bytes(text: str) -> bytes:
-    """Return the key of a `whsec_...` text. Raises ValueError for other texts."""
+    """Return the key of a text `whsec_...`. The prefix can be missing. Raises ValueError if the rest of
+    the text is not Base64."""
     return base64.b64decode(text.removeprefix("whsec_"), validate=True)
 
 
 def public_key_text(key: SigningKey) -> str | None:
-    """Return `whpk_...` of an Ed25519 key; None for an HMAC key, which has no public half."""
+    """Return the text form of an Ed25519 key's public half: `whpk_...`. Return None for an HMAC key,
+    which has no public half."""
     if key.algorithm is not SigningAlgorithm.ED25519:
         return None
     public = Ed25519PrivateKey.from_private_bytes(key.key).public_key().public_bytes_raw()

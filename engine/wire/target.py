@@ -29,7 +29,7 @@ _PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # all printable characters without a
 
 
 def parse_target(url: str) -> Target:
-    """Split `url`. Raises `Refusal` (`invalid_request`) for a URL that cannot be sent to."""
+    """Split `url`. Raises `Refusal` (`invalid_request`) if requests cannot be sent to this URL."""
     if len(url) > URL_LIMIT:
         raise _refusal(f"the URL must have at most {URL_LIMIT} characters")
     if _FORBIDDEN.search(url):

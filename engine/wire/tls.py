@@ -13,7 +13,8 @@ from engine.wire.failure import WireError
 
 READ_BYTES = 65536
 # The limit on bytes from the peer that arrive in succession and contain no application data: handshakes,
-# tickets, alerts, empty records. Such bytes cost CPU time. Certificate chains take some KB.
+# tickets, alerts, empty records. Without a limit, a peer could use CPU time with such bytes. A normal
+# peer stays far below the limit: its certificate chain takes some KB.
 SILENT_LIMIT = 256 * 1024
 
 
@@ -22,8 +23,8 @@ class AuthoritiesError(Exception):
 
 
 def client_context(authorities: Path | None = None) -> ssl.SSLContext:
-    """Return the context of all outbound connections: TLS 1.2 or later, the system's authorities, and
-    additional ones from a PEM file. Raises AuthoritiesError."""
+    """Return a context for outbound connections: TLS 1.2 or later, the system's authorities, and the
+    authorities in the PEM file `authorities`. Raises AuthoritiesError."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # By RFC 9110, 4.3.4, the certificate must name the host in subjectAltName. A common name is no proof.

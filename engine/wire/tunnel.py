@@ -77,7 +77,7 @@ class Tunnel:
         return self._sock is not None or (self._race is not None and self._race.connecting)
 
     def begin(self) -> None:
-        """Resolve the proxy's name, connect, and ask for the first address."""
+        """Resolve the proxy's name, connect to the proxy, and ask it for the first address."""
         resolver, host = self._wiring.resolver, self._proxy.host
         known = resolver.known(host)
         if known is None:
@@ -204,9 +204,9 @@ def race_or_tunnel(
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
 ) -> Race | Tunnel | WireError:
-    """Return the object that connects to one of a host's addresses: a `Tunnel` if there is a proxy,
-    otherwise a `Race`. Return an error if the host was not resolved, or if the egress guard forbids an
-    address."""
+    """Return the object that connects to one of the addresses in `resolution`: a `Tunnel` if there is a
+    proxy, otherwise a `Race`. Return a WireError if the host was not resolved, or if the egress guard
+    forbids one of the addresses."""
     if isinstance(resolution, WireError):
         return resolution
     if not wiring.guard.allows_all(address for _, address in resolution):

@@ -37,8 +37,8 @@ class WireCounts:
 
 @dataclass(slots=True)
 class Alive:
-    """The open connections and the openings of a client. Each adds itself when it begins, and removes
-    itself when it ends."""
+    """The open connections of a client, and the connections that are being opened (`openings`). Each
+    object adds itself to its set when it begins, and removes itself when it ends."""
 
     connections: "set[OutboundConnection]" = field(default_factory=set)
     openings: "set[Opening]" = field(default_factory=set)
