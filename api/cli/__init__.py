@@ -13,8 +13,8 @@ from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
-    """A command's module, and the command's line in `--help`. With these lines `--help` imports no module
-    of a command.
+    """A command's module, and the command's line in `--help`. Because the line is here, `--help` need not
+    import the module.
 
     `module` is empty for a group that has only generated commands.
     """
@@ -37,8 +37,8 @@ LOCAL = {
     "doctor": Subcommand(".doctor", "Find the problems of a setup."),
     "version": Subcommand(".version", "Show the versions of Angarium and its parts."),
 }
-# Commands over HTTP, with a key. A group that has only generated commands needs no entry here. A group
-# without an entry comes last in the list, and is described with the summary of the group's first command.
+# Commands over HTTP, which need an API key. A group that has only generated commands needs no entry here.
+# If it has no entry, `--help` lists it last, and describes it with the summary of its first command.
 REMOTE = {
     "auth": Subcommand("", "Show the identity of a key."),
     "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),

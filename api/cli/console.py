@@ -1,4 +1,4 @@
-"""`angarium console`: print a link that signs in to the console, on the server's machine."""
+"""`angarium console`: print a link that signs you in to the console. Run it on the server's machine."""
 
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from engine.settings import Settings
 )  # fmt: skip
 @settings_flags("bind", *DATABASE)
 def command(key_id: UUID | None, **flags: Any) -> None:
-    """Print a link that signs in to the console once, within ten minutes."""
+    """Print a link that signs you in to the console. The link works once, and only for ten minutes."""
     settings = settings_from(flags)
     code = trio.run(_code, settings, None if key_id is None else str(key_id))
     say(login_link(server_url(settings), code))

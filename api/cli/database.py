@@ -43,8 +43,8 @@ async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[str]:
-    """Yield the database's URL. If the embedded database is not running, it is started, and stopped at
-    the end of the `with` block."""
+    """Yield the database's URL. If the embedded database is not running, start it, and stop it at the end
+    of the `async with` block."""
     place: AbstractContextManager[str]
     if settings.database_url is not None:
         place = nullcontext(settings.database_url)
@@ -64,12 +64,11 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Wait until the database has this program's version, at most `MIGRATING_S`.
+    """Wait until the database has this program's version, but at most `MIGRATING_S`.
 
-    Raises Trouble if the database then has an older version, or has a newer version. The command does not
-    upgrade the database: an older server that still runs would not know the new tables. Also raises
-    Trouble if the database has no tables. The first start of a server creates the tables, so no server
-    has used this database yet.
+    Raises Trouble in three cases. The database has a newer version than the program. It still has an
+    older version after the wait: only a server upgrades the database, because a running older server
+    would not know the new tables. It has no tables: only the first start of a server creates the tables.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:

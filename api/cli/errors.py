@@ -1,6 +1,7 @@
 """The errors of commands as messages for people, and the exit codes for scripts.
 
-Classifying an error imports no module: the module that raised it is already loaded.
+The functions here compare the names of error classes, so that they need not import the modules that
+define these classes. Such imports would make every command slower.
 """
 
 import os
@@ -29,7 +30,8 @@ class Trouble(click.ClickException):
     exit_code = FAILED
 
     def format_message(self) -> str:
-        """Return the message with its unprintable characters escaped: it can quote untrusted text."""
+        """Return the message with its unprintable characters escaped. The message can quote untrusted
+        text."""
         return printable_lines(self.message)
 
 
@@ -52,14 +54,14 @@ class NotFoundTrouble(Trouble):
 
 
 class NotAllowedTrouble(Trouble):
-    """The key is missing, wrong, or has another scope or environment."""
+    """The command has no key, or a wrong key, or a key without the scope or environment that it needs."""
 
     exit_code = NOT_ALLOWED
 
 
 def explain(error: BaseException) -> NoReturn:
-    """Raise the error with which the command ends because of an exception. An unexpected exception is
-    raised unchanged."""
+    """Convert an exception into the error that ends the command with a message and an exit code, and
+    raise this error. If the exception is unexpected, raise it unchanged."""
     cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
@@ -136,9 +138,9 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the error inside a group of one error. From a group of several StoreErrors, return one
-    error. Prefer any other class to StoreAwayError, because a StoreAwayError does not name the cause.
-    Return any other group unchanged."""
+    """Return the error that best explains an exception. For a group of one error, this is that error. For
+    a group that has only StoreErrors, it is one of them: if possible not a StoreAwayError, because a
+    StoreAwayError does not name the cause. For any other group, it is the group itself."""
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
         return error
@@ -154,7 +156,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """Redirect standard output to /dev/null. Otherwise Python writes its buffered output when it exits,
-    and reports that the pipe is closed."""
+    """Redirect standard output to /dev/null. Otherwise Python, when it exits, would write its buffered
+    output to the closed pipe and report an error."""
     with suppress(OSError, ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

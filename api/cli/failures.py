@@ -49,7 +49,7 @@ _CODES: dict[type[Exception], int] = {  # the first match counts
 
 def known_failure(error: Exception) -> tuple[BaseException, int] | None:
     """If the failure is a known one, return the error whose message is for the operator, and the exit
-    code. Return None for a bug: its traceback is needed."""
+    code. Otherwise the failure is a bug: return None, so that its traceback is printed."""
     cause = _cause(error)
     for kind, code in _CODES.items():
         if isinstance(cause, kind):
@@ -58,8 +58,8 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error inside groups of one error. If it is a GivenUpError that a StoreError or a
-    ListenError caused, return the StoreError or ListenError instead."""
+    """Return the error that names the cause. If `error` is an exception group of one error, this is the
+    error in the group. If a StoreError or a ListenError caused a GivenUpError, it is the cause."""
     error = sole_error(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__
@@ -67,7 +67,8 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def sole_error(error: BaseException) -> BaseException:
-    """Return the error inside nested groups of one error."""
+    """If `error` is an exception group of one error, return the error in the group. The error in a group
+    can be a group too."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

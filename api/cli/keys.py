@@ -77,7 +77,7 @@ def create(
     output: str | None,
     **flags: Any,
 ) -> None:
-    """Create a key and print its secret. The secret cannot be shown again. If you lose the secret, make
+    """Create a key and print its secret. The secret cannot be shown again. If you lose the secret, create
     a new one with `rotate`."""
     if environment is None and not mcp:
         raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")

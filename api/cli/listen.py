@@ -111,7 +111,7 @@ class LocalListener:
         return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
-        """Return a text about the signature, and True if the request can be accepted. Without a secret,
+        """Return a text about the signature, and whether to accept the request. If no secret is known,
         every request is accepted."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():

@@ -63,11 +63,13 @@ class _Work:
 def rotate(output: str, **flags: Any) -> None:
     """Create a new key, distribute it to every running server, and encrypt all secrets with it.
 
-    Deliveries continue. After an interruption, run the command again: it continues where it stopped.
-    The former key can still decrypt. Remove the former key with `drop` when `status` allows that. If the
-    keys are in ANGARIUM_MASTER_KEY, this command creates no key. In that case, add a new key after the
-    old key in the variable, and restart the server. Then move the new key before the old key, restart the
-    server again, and run this command.
+    Deliveries continue. If the command is interrupted, run it again: it continues where it stopped. The
+    server can still decrypt with the former key. Remove the former key with `drop` when `status` allows
+    that.
+
+    If the keys are in the variable ANGARIUM_MASTER_KEY, this command creates no key. In that case, add a
+    new key after the old key in the variable, and restart the server. Then move the new key before the
+    old key, restart the server again, and run this command.
     """
     text = output != "json"
 
@@ -94,11 +96,11 @@ def rotate(output: str, **flags: Any) -> None:
 @click.argument("key_id", metavar="ID")
 @settings_flags(*SETTINGS)
 def drop(key_id: str, **flags: Any) -> None:
-    """Remove the former key ID from the key file, if nothing needs the key any more.
+    """Remove a former key from the key file, if nothing needs the key any more. ID is the key's id.
 
-    Backups from before the rotation still need the key: keep a copy of the key as long as you keep such
-    backups. If the keys are in ANGARIUM_MASTER_KEY, the command removes nothing. It reports whether you
-    can remove the key from the variable.
+    Backups from before the rotation still need the key, so keep a copy of the key as long as you keep
+    such backups. If the keys are in the variable ANGARIUM_MASTER_KEY, the command removes nothing. It
+    only says whether you can remove the key from the variable.
     """
     try:
         key = bytes.fromhex(key_id)

@@ -26,7 +26,8 @@ def settings_flags(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(flags: dict[str, Any]) -> Settings:
-    """Return the settings; a flag wins over its environment variable. Raises ValidationError."""
+    """Return the settings. The value of a flag replaces the value of the setting's environment variable.
+    Raises ValidationError."""
     known = {name: value for name, value in flags.items() if name in Settings.model_fields}
     return Settings.from_environment(os.environ, **known)
 
@@ -46,8 +47,8 @@ def _flag(name: str) -> Callable[[Command], Command]:
 
 
 def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    """Refuse the flag of a secret. Every user of the computer can read the arguments of a program, and
-    shells store arguments in their history."""
+    """Refuse a flag whose value is a secret. Every user of the computer can read the arguments of a
+    program, and shells store arguments in their history."""
     if value is not None:
         raise SettingsTrouble(
             "--master-key is not accepted any more: every user can see it in the list of "
@@ -91,8 +92,8 @@ def _has_password(url: str) -> bool:
         return "password" in url or "@" in url
 
 
-# For each setting that can contain a secret: a text for the help of its flag, and the function that
-# refuses a secret given by the flag.
+# The settings that can contain a secret. Each setting has a text for the help of its flag, and a function
+# that refuses a secret that is given by the flag.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",

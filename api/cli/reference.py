@@ -43,8 +43,9 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # The page describes the common options once. Here an option is left out if all its properties equal
-    # those of a common option. Its name is not enough: a local command can have a different `--output`.
+    # The page describes the common options only once, so they are left out here. A command's option is a
+    # common option if all its properties are the same, not only its name: some commands have an option
+    # `--output` of their own.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter

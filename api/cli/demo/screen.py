@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(slots=True)
 class DemoTally:
-    """The counts of one part of the demo. Times are seconds on the caller's clock."""
+    """The counts of one part of the demo. Times are in seconds. The caller chooses the clock."""
 
     expected: int
     accepted: int = 0
@@ -86,7 +86,7 @@ class Screen:
         self._console = console or Console(highlight=False)
 
     def say(self, text: str = "") -> None:
-        """Print a line. `rich` interprets marks such as `[bold]` in the text."""
+        """Print a line. The text can contain marks of the library `rich`, such as `[bold]`."""
         self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager

@@ -19,8 +19,8 @@ BATCH = 100
 QUIET_S = 30.0  # the demo stops waiting after this time without a webhook
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
-# Delays before retries, in seconds. The first delays cover the outage. The later delays are needed only
-# if the computer is very busy.
+# Delays before retries, in seconds. The first four delays are longer in total than the receiver's outage
+# of OUTAGE_S. The later delays are needed only if the computer is very busy.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 REFUSED = (
     "the server refuses receivers on this machine, as it should in production.\n"
@@ -122,8 +122,8 @@ class Story:
         )
 
     async def check_reachable(self, destination: Destination) -> None:
-        """Have the server send a test webhook. Raises Trouble with the remedy if the webhook fails, or if
-        the server's settings forbid this computer's address."""
+        """Ask the server to send a test webhook. Raises Trouble with the remedy if the webhook fails, or
+        if the server's settings forbid this computer's address."""
         result = await self.client.destinations.test(destination["id"])
         if result["success"]:
             return
@@ -158,8 +158,8 @@ class Story:
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
-        """Wait until the server shows `expected` deliveries as DELIVERED, at most 10 s. Return how many
-        it shows."""
+        """Wait until the server shows `expected` deliveries as DELIVERED, but at most 10 s. Return the
+        number of deliveries that it shows as DELIVERED."""
         deadline = time.monotonic() + 10
         while True:
             count = 0
@@ -247,7 +247,7 @@ class Story:
         self.rules.append(rule["id"])
 
     async def wait_complete(self, inbox: Inbox) -> None:
-        """Wait until every event has arrived. Give up when no webhook has come for `QUIET_S`."""
+        """Wait until every event has arrived. Stop waiting when no webhook has arrived for `QUIET_S`."""
         while not inbox.tally.complete:
             inbox.moved = trio.Event()
             with trio.move_on_after(QUIET_S) as quiet:

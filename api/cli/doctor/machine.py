@@ -62,7 +62,7 @@ def check_variables(variables: Mapping[str, str]) -> Finding:
 
 
 def check_port(settings: Settings) -> Finding:
-    """Check that the address is free, or used by a running Angarium."""
+    """Check that the server's address is free, or used by a running Angarium."""
     host, port = settings.address
     try:
         see_that_free(host, port)
@@ -112,8 +112,8 @@ def _is_angarium(url: str) -> bool:
 def check_data_dir(settings: Settings) -> list[Finding]:
     """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
-    # If this account cannot enter the parent folder, `Path.exists` raises an error, and `os.path.exists`
-    # returns False.
+    # The user of this process is perhaps not allowed to enter the parent folder. Then `os.path.exists`
+    # returns False, but `Path.exists` would raise an error.
     if os.path.exists(folder) and not folder.is_dir():
         return [failure("data folder", f"{folder} is not a folder", f"set {PREFIX}DATA_DIR")]
     place = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
@@ -203,9 +203,10 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Check that scripts can run, and that their processes are confined.
+    """Check that processes for scripts start, and that the system confines them.
 
-    The check starts such a process. The exit code of the process reports how far it is confined.
+    The check starts one process for scripts. The exit code of this process says which system calls it can
+    make.
     """
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter

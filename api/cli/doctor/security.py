@@ -86,7 +86,7 @@ def check_tls(settings: Settings) -> list[Finding]:
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """Check that there is a master key that only this account can read."""
+    """Check that there is a master key, and that other users of this computer cannot read it."""
     key_file = settings.master_key_file or settings.data_dir / KEY_FILE
     if settings.master_key is not None:
         try:

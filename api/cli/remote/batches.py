@@ -97,8 +97,8 @@ def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     try:
         answer = client.events.send_batch([line.raw for line in chunk])
     except InvalidRequestError as error:
-        # The server refuses the whole batch if the batch has no valid event, or if the server cannot
-        # parse the batch. Every line of the batch is then rejected.
+        # The server refuses a whole batch if no event in the batch is valid, or if the server cannot
+        # parse the batch. Then all lines of the batch count as rejected.
         for line in chunk:
             path = f"events[{line.number - chunk[0].number}]"
             own = [d.message for d in error.details if d.path.startswith(path)]

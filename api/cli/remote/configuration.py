@@ -1,6 +1,6 @@
 """The flags that set the fields of a template's configuration.
 
-A flag gives the value itself, a file with the value, or an environment variable with the value.
+A flag gives the value itself, or names a file or an environment variable that has the value.
 """
 
 import os
@@ -46,8 +46,8 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return for each field the texts given for it. Raises SettingsTrouble if a file cannot be read, or
-    if an environment variable is missing."""
+    """Return the given texts of each field, by the field's name. Raises SettingsTrouble if a file cannot
+    be read, or if an environment variable is missing."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)

@@ -47,9 +47,9 @@ def command() -> None:
 )
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:
-    """Set an end-customer's name, quotas and permissions. A quota that is not given becomes the quota of
-    the plan. A permission that is not given becomes the workspace's default. A name that is not given is
-    removed."""
+    """Set an end-customer's name, quotas and permissions. If a quota is not given, the plan's quota
+    applies. If a permission is not given, the workspace's default applies. If the name is not given, the
+    present name is removed."""
     with session.client() as client:
         session.output.one(
             client.customers.put(

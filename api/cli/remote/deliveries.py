@@ -74,8 +74,8 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry_all(session: Session, **given: Any) -> None:
-    """Retry all waiting deliveries of a destination. Filters restrict the deliveries. The command asks
-    first, and the server then retries the deliveries as a job."""
+    """Retry all waiting deliveries of a destination, or only those that pass the given filters. The
+    command asks first. Then the server retries the deliveries as a job."""
     _all(session, "retry", **given)
 
 
@@ -83,8 +83,8 @@ def retry_all(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def cancel_all(session: Session, **given: Any) -> None:
-    """Cancel all waiting deliveries of a destination. Filters restrict the deliveries. The command asks
-    first, and the server then cancels the deliveries as a job."""
+    """Cancel all waiting deliveries of a destination, or only those that pass the given filters. The
+    command asks first. Then the server cancels the deliveries as a job."""
     _all(session, "cancel", **given)
 
 

@@ -38,7 +38,7 @@ def _filters(decorated: Any) -> Any:
 @click.argument("delivery_id", metavar="DELIVERY_ID")
 @over_http
 def get(session: Session, delivery_id: str) -> None:
-    """Show an entry; exit code 4 if the delivery is not in the queue."""
+    """Show an entry of the dead-letter queue. The exit code is 4 if the delivery is not in the queue."""
     with session.client() as client:
         entry = client.dlq.get(delivery_id)
     if entry is None:

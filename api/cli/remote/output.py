@@ -71,8 +71,8 @@ class Output:
         cursor: str | None,
     ) -> None:
         """Print a list, page by page. If `limit` is None, print all items. `fetch` takes a limit and a
-        cursor and returns a page. In the form `json`, all items are printed as one page like the API's,
-        with `nextCursor`.
+        cursor and returns a page. In the form `json`, all items are printed as one page that has the same
+        fields as a page of the API, `nextCursor` included.
         """
         table, kept, shown = Table(columns), [], 0
         while True:

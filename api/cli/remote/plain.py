@@ -14,7 +14,8 @@ from api.cli.suggestions import CommandGroup
 
 class Option(NamedTuple):
     """A flag that filters a list. `words` are the allowed values. If `words` is empty, every value is
-    allowed. A `repeated` flag can be given several times: an item passes if it has one of the values."""
+    allowed. If `repeated` is True, the flag can be given several times. The list then shows the items
+    that have one of the given values."""
 
     flags: str
     argument: str
@@ -25,9 +26,9 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments` has for each argument its name in the client's method, and its name in
-    the help. With `spans` the command has `--from` and `--to`. `confirm` is the question that the command
-    asks before it acts."""
+    """A plain command. Each pair in `arguments` describes one argument: its name in the client's method,
+    and its name in the help. If `spans` is True, the command has the flags `--from` and `--to`. `confirm`
+    is the question that the command asks before it acts."""
 
     name: str
     method: str
@@ -41,8 +42,8 @@ class Plain(NamedTuple):
 
 
 class PlainGroup(CommandGroup):
-    """A group that begins with its generated plain commands. A handwritten command replaces the plain
-    command of the same name."""
+    """A group of commands. Its constructor adds the generated plain commands. A handwritten command that
+    is added later replaces the plain command of the same name."""
 
     def __init__(self, name: str, **given: Any) -> None:
         super().__init__(name, **given)

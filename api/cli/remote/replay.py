@@ -134,8 +134,8 @@ def start(
     wait: bool,
     **chosen: Any,
 ) -> None:
-    """Replay the given deliveries, or the deliveries of a destination, of an account, or since an
-    instant."""
+    """Replay the given deliveries. Without a DELIVERY_ID, replay the deliveries that the flags select,
+    such as all deliveries to a destination, or all since a point in time."""
     with session.client() as client:
         job = client.replay_jobs.create(
             delivery_ids=ids or None,
@@ -157,7 +157,8 @@ def start(
 @click.option("--no-limit", is_flag=True, help="Remove the limit.")
 @over_http
 def rate(session: Session, job_id: str, number: float | None, no_limit: bool) -> None:
-    """Limit how many deliveries a second a job enqueues. You can change the limit until the job ends."""
+    """Limit the rate of a job to NUMBER deliveries a second. You can change the limit until the job
+    ends."""
     if no_limit == (number is not None):
         raise click.UsageError("give either a number or --no-limit")
     with session.client() as client:

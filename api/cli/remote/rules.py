@@ -25,7 +25,7 @@ def command() -> None:
 @rule_options
 @over_http
 def create(session: Session, **given: Any) -> None:
-    """Route event types to a destination: order.created, 'order.*', '*'."""
+    """Route event types to a destination. Examples of EVENT_TYPE: order.created, 'order.*', '*'."""
     from angarium.calls import Call
 
     body = rule_body(given)

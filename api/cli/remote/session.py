@@ -34,8 +34,8 @@ SUGGESTED = 3
 
 
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the ids of destinations and rules in place of their names. Raises
-    NotFoundTrouble for an unknown name, and Trouble for a name that several objects have."""
+    """Replace names of destinations and rules in the options by their ids, and return the options. Raises
+    NotFoundTrouble for an unknown name, and Trouble if several objects have the same name."""
     found = dict(options)
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
         for option in names:
@@ -207,8 +207,8 @@ def common_options() -> list[click.Option]:
 
 
 def _key(given: object, file: object) -> str:
-    """Return the key. Flags win over environment variables. Then `--key` wins over `--key-file`, and
-    ANGARIUM_KEY over ANGARIUM_KEY_FILE."""
+    """Return the key from the first of these that is given: `--key`, `--key-file`, ANGARIUM_KEY,
+    ANGARIUM_KEY_FILE."""
     context = click.get_current_context()
     source = context.get_parameter_source("key_file")
     if isinstance(file, Path) and (

@@ -35,7 +35,8 @@ def command(
 ) -> None:
     """Show rates, health, outcomes, replays and dead letters as they happen, until Ctrl-C.
 
-    Each line of JSON is {"topic", "data"}. If the server ends the stream, the command opens it again.
+    Each line of JSON has the fields "topic" and "data". If the server ends the stream, the command opens
+    the stream again.
     """
     which = {"destination_id": destination_id, "customer_external_id": customer}
     with session.client() as client:
@@ -46,7 +47,7 @@ def _rows_of(
     client: "Client", topics: tuple[str, ...], which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield updates without end. If the connection or the server fails after the first update, repeat
-    the request. Raises any other AngariumError, and before the first update every AngariumError."""
+    the request. If either fails before the first update, raise the error. Always raise other errors."""
     from angarium import ConnectionFailedError, ServerError
 
     begun = False

@@ -1,8 +1,8 @@
 """The follower of deliveries.
 
-A turn reads the newest pages of the list. Older deliveries that are still unsettled are not on these
-pages. A turn therefore also reads `LOOKS` of these older deliveries one by one. It chooses the deliveries
-whose last read is the longest ago.
+A turn reads the newest pages of the list. It also looks for changes of older deliveries that are not on
+these pages and are not settled yet: it reads `LOOKS` of these deliveries one by one. It chooses the
+deliveries whose last read is the longest ago.
 """
 
 import time
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# How many deliveries a turn reads one by one. A turn also reads the list, so a turn makes 3 requests. At
-# the default interval these are 90 requests a minute. The smallest plan allows 120 requests a minute.
+# The number of deliveries that a turn reads one by one. With LOOKS = 2, a turn makes 3 requests: 2 for
+# these deliveries, and 1 for the list. With the default interval between turns, the command makes 90
+# requests a minute. The smallest plan allows 120 requests a minute.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
@@ -31,8 +32,8 @@ def follow(
 ) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new delivery and each changed delivery, without end.
 
-    After the first read, tries again if the connection or the server fails or the rate limit is reached.
-    Raises any other AngariumError, and at the first read every AngariumError.
+    The first read raises every AngariumError. A later read is tried again if the connection or the server
+    fails, or if the rate limit is reached. It raises every other AngariumError.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
@@ -83,8 +84,8 @@ class _Tail:
             yield from self._again(identifier)
 
     def _newest(self) -> list["DeliveryItem"]:
-        """Return the deliveries of the newest pages. The last of these pages is the first page that
-        contains a delivery seen before, or page `MOST_PAGES`."""
+        """Return the deliveries of the newest pages. Stop reading pages at a delivery that was seen
+        before, or after `MOST_PAGES` pages."""
         found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):

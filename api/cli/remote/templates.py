@@ -31,7 +31,8 @@ def command() -> None:
 @the_id
 @over_http
 def show(session: Session, template_id: str) -> None:
-    """Show a template. A table shows the fields of its configuration."""
+    """Show a template. The form `table` lists the fields of the template's configuration, the forms
+    `json` and `jsonl` show the whole template."""
     with session.client() as client:
         found = client.templates.get(template_id)
     if not session.output.for_people:

@@ -1,4 +1,5 @@
-"""`angarium top`: destinations live in a terminal, failing ones first, with keys that change them."""
+"""`angarium top`: a table of destinations in a terminal, always up to date, with keys that change a
+destination. Failing destinations come first."""
 
 import sys
 import time
@@ -26,11 +27,12 @@ WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
 )  # fmt: skip
 @over_http
 def command(session: Session, sort: Sort, interval: float) -> None:
-    """Watch destinations in a terminal, failing ones first.
+    """Watch destinations in a terminal, failing destinations first.
 
-    Keys that change the selected destination: + and - change its concurrency, and a sets it to auto.
-    h disables the destination, or enables it again. r resumes a destination that pauses after failures
-    or because of a Retry-After. Other keys: s changes the order, q quits.
+    The keys "up" and "down" select a destination. These keys change the selected destination: "+" and "-"
+    change its concurrency. "a" sets its concurrency to auto. "h" disables it, or enables it again. "r"
+    resumes it if it pauses after failures or because of a Retry-After. The key "s" changes the order of
+    the table. The key "q" ends the command.
     """
     try:
         import curses
@@ -136,8 +138,8 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return the name of the pressed key. Return an empty text for a key without a name here, and if no
-    key was pressed."""
+    """Return the name of the pressed key. Return an empty text if no key was pressed, or if the key has
+    no use in this command."""
     import curses
 
     if 32 <= code < 127:

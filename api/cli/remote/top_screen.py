@@ -143,7 +143,8 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10,
 
 
 def stepped(concurrency: int, *, up: bool) -> int:
-    """Return the concurrency changed by a quarter of it, and by at least 1."""
+    """Return the concurrency after a key "+" or "-". The step is a quarter of the present concurrency,
+    but at least 1."""
     step = max(1, concurrency // 4)
     return min(max(concurrency + (step if up else -step), 1), MOST_CONCURRENCY)
 
