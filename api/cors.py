@@ -52,7 +52,7 @@ class Cors:
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):
             return []
-        # An answer without CORS headers needs no Vary, because it is never cached.
+        # An answer without CORS headers needs no header Vary, because no cache stores this answer.
         found = [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
         if method != b"OPTIONS" or METHOD not in fields or status != 204:
             return [*found, (b"access-control-expose-headers", EXPOSED)]

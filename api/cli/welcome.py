@@ -24,8 +24,8 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text. `port` 0 means that another process accepts connections: the text then has no
-    address. `code` is a login code for the console."""
+    """Return the welcome text. If `port` is 0, another process accepts the connections, and the text has
+    no address. `code` is a login code for the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -51,7 +51,8 @@ def welcome(
 
 
 def login_link(url: str, code: str) -> str:
-    """Return the link that signs in. Its fragment is in no request and no log."""
+    """Return the link that signs the user in. The code is in the link's fragment, because browsers do not
+    send the fragment to the server, so no log contains it."""
     return f"{url}/console#code={code}"
 
 
@@ -68,8 +69,8 @@ def _elsewhere(settings: Settings, bind: str) -> list[str]:
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # An external database gets no flag, because its URL has a password. A command reads the URL from the
-    # same environment variable as the server.
+    # There is no flag for an external database, because the database's URL contains a password. Commands
+    # read this URL from the same environment variable as the server.
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags

@@ -36,16 +36,16 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# The time from the start of a server that can have standbys until it moves its memory into huge pages.
-# The move blocks allocations for 100 ms. An earlier move would delay the deliveries that waited for this
-# server to take over.
+# A server that can have standbys waits this long after its start before it moves its memory into huge
+# pages. The move blocks allocations for 100 ms. Just after the start, the move would delay the deliveries
+# that waited for this server to take over.
 CAUGHT_UP_S = 10.0
 FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
 # repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# For this time before the door closes, it closes each connection after an answer. Otherwise a client
-# could send its next request on a connection that is about to close.
+# This long before the door closes, the door begins to close each connection after an answer. Otherwise a
+# client could send its next request on a connection that is about to close.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way, while new requests wait for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
@@ -98,7 +98,8 @@ class Server(ControlParts):
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Without heartbeats during the slow steps, standbys would consider this node dead.
+                # The steps below are slow, so send heartbeats: otherwise standbys would consider this
+                # node dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
                 self.filing.sole_writer = self.part.whole and not taken.live_writers
@@ -140,16 +141,17 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # A reload of the models can be under way. If it has read the rows already, it does not know the
-        # first keys, and would remove them from the models. Therefore the command queue creates the keys
-        # after the reload.
+        # A reload of the models can be under way. If it read the rows before the first keys were created,
+        # it would remove these keys from the models. Therefore the command queue creates the keys: it
+        # runs a command only after the reload.
         try:
             return await self.commands.run(lambda: self.keys.bootstrap(scopes))
         except Refusal as error:  # too many commands wait, or the children are ending
             raise surely_nothing(error.message) from error
 
     async def _login_code(self) -> str | None:
-        """Return a login code, None without a terminal: a log must not have codes."""
+        """Return a login code. Return None if there is no key, or if standard output is not a terminal.
+        It can then be a log, and a log must not contain codes."""
         key = await self.keys.strongest() if sys.stdout.isatty() else None
         return None if key is None else self.console.code(key.id, self.clock.now())
 
@@ -195,8 +197,8 @@ class Server(ControlParts):
     async def hand_over(self, machine: str | None) -> None:
         """Hand this server's part of the workspaces over to `machine`, unless the server is stopping.
 
-        The server accepts events until the attempts in flight have ended. Requests after that wait until
-        the successor has started."""
+        The server accepts events until the attempts in flight have ended. Later requests wait until the
+        successor has started."""
         if self.stopping:
             return
         self.handed_over = True
@@ -274,8 +276,8 @@ class Server(ControlParts):
             everything.cancel()
 
     async def _cut_in_time(self) -> None:
-        """Close the database's connections: a read that is under way could delay the stop by up to a
-        minute."""
+        """Close the database's connections before the grace time ends. Otherwise a read that is under way
+        could delay the stop by up to a minute."""
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
@@ -315,8 +317,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run `accept` until `stop` cancels it. After that, other nodes retry their links until the
-        part's next node answers."""
+        """Run `accept` until `stop` cancels it. After that, other nodes try to connect their links again
+        until the part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)
@@ -367,7 +369,8 @@ async def keep_running(embedded: EmbeddedServer) -> None:
     """Restart the embedded database whenever it has ended by itself, until cancelled."""
     while True:
         try:
-            # A cancellation waits for this thread: `stop` must not run while a start is under way.
+            # A cancellation does not abandon this thread, but waits for its end, because
+            # `EmbeddedServer.stop` must not run during a start.
             await trio.to_thread.run_sync(embedded.revive)
         except EmbeddedError as error:
             log.exception("embedded.not_revived", error=str(error))

@@ -17,9 +17,9 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER
-# The time from the start to the first removal of blobs, if another process was alive at the takeover.
-# Until its grace time is over, that process can still write blobs without a row. An earlier removal would
-# miss those blobs.
+# If another process was alive when this server took over, the server waits this long before it first
+# removes the blobs that no row names. The other process can still write such blobs until its grace time
+# is over. An earlier removal would miss them.
 SECOND_LOOK_S = 60.0
 
 

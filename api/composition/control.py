@@ -180,7 +180,8 @@ def routing_of(
 
 
 async def _sweep(base: Foundation, rules: RuleCommands) -> None:
-    """Remove the rules of archived destinations that a killed server left behind."""
+    """Remove the rules whose destination is archived. Such rules remain if a server is killed after it
+    has archived the destination."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)

@@ -43,8 +43,8 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The bounds on each workspace's running requests (`api.shares`), and the log of tasks that wait for
-    a resource (`Pressure`)."""
+    """The limits on the number of API requests that run at once for one workspace (`api.shares`), and the
+    log of tasks that wait for a resource (`Pressure`)."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring

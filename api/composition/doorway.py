@@ -24,7 +24,8 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Prepare the pages now: at a request, the 150 ms of CPU would delay every tenant."""
+    """Make the pages before the first request asks for them. Making the pages takes 150 ms of CPU time.
+    During a request, this would delay the requests of all tenants."""
     docs_html()
     web_files()
 

@@ -1,4 +1,4 @@
-"""The forks of this process: each runs one function and exits with its result."""
+"""The forks of this process. A fork runs one function, and exits with the function's result."""
 
 import ctypes
 import os
@@ -49,7 +49,7 @@ def asked_in_fork(
     """Call `run` in a fork, so that `run` leaves no thread or connection in this process.
 
     `run` gets a function with which it can report a number. Return the fork's exit code and the reported
-    number. Without a report, the number is 0.
+    number. If `run` reports no number, return 0 as the number.
     """
     reader, writer = os.pipe()
     try:

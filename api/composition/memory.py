@@ -12,19 +12,20 @@ from pathlib import Path
 
 import structlog
 
-# The hot path creates hardly any reference cycles; requests and connections leave a few. Examining an
-# object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. A pass takes 1 to
-# 2 ms for the youngest generation, and some 4 ms for the first two.
+# The garbage collector has little to free: HTTP requests and connections leave a few reference cycles,
+# and the rest of the hot path leaves hardly any. A pass of the collector needs 0.3 to 0.9 us for each
+# object, mostly because the object's memory is not in the processor's cache. With the thresholds below, a
+# pass takes 1 to 2 ms for the youngest generation, and some 4 ms for the two youngest generations.
 #
-# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. With thresholds twenty times as high as
-# the ones below, a pass blocked the event loop for 20 to 40 ms. When ten thousand destinations had just
-# become busy (a million new objects), a pass blocked the loop for most of a second. Many short passes
-# cost no more in total than a few long passes.
+# The interpreter's default thresholds (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as high
+# as those below make passes rarer and longer: a pass blocked the event loop for 20 to 40 ms. When ten
+# thousand destinations had just become busy (a million new objects), a pass blocked the event loop for
+# most of a second. In total, many short passes cost no more CPU than a few long passes.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
 # A full pass runs after some five million net allocations, if the number of surviving objects has grown
-# by a quarter. A full pass frees the cycles that were still in use during earlier passes. The worst
-# clients leave 200 objects a second in such cycles.
+# by a quarter. Only a full pass frees the cycles that were still in use during earlier passes. Full
+# passes can be rare, because even the worst clients leave only 200 objects a second in such cycles.
 TIMES_ELDERS = 1_000
 _MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
@@ -36,16 +37,17 @@ log = structlog.get_logger("angarium.server")
 
 
 def collect_in_small_lots() -> None:
-    """Exclude all present objects from collection, and collect later ones in short passes."""
+    """Exclude all present objects from garbage collection. Set thresholds that keep the passes of the
+    collector short."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)
 
 
 def take_huge_pages() -> int:
-    """Move this process's memory into huge pages. Return the number of moved bytes: 0 before Linux 6.1,
-    and if huge pages are disabled or none is free. Memory allocated later has small pages. The call takes
-    some milliseconds for each 10 MB."""
+    """Move this process's memory into huge pages, and return the number of moved bytes. The number is 0
+    if Linux is older than 6.1, if huge pages are disabled, or if no huge page is free. Memory that is
+    allocated later has small pages. The call takes some milliseconds for each 10 MB."""
     try:
         if sys.platform != "linux" or "[never]" in (_SYSTEM / "enabled").read_text("ascii"):
             return 0

@@ -24,7 +24,7 @@ log = structlog.get_logger("angarium")
 
 
 class PlainServer:
-    """The owner of the engine between its lifespan's start and end."""
+    """The owner of the engine, which runs from the start to the end of the application's lifespan."""
 
     def __init__(self) -> None:
         self._server: Server | None = None

@@ -39,11 +39,12 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.membership import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# At this signal the server reads its certificate again. In a terminal, the signal means that the terminal
-# has closed, so the server stops.
+# The signal SIGHUP makes the server read its certificate again. But if the server was started in a
+# terminal, SIGHUP means that the terminal was closed, and the server stops.
 HANG_UP = signal.SIGHUP
-# The time for PostgreSQL's last checkpoint after a second signal. If the checkpoint is cut off,
-# PostgreSQL replays its WAL at the next start.
+# The first SIGTERM or SIGINT stops the server in order, and a second signal stops it at once. After a
+# second signal, PostgreSQL has this time for its last checkpoint. If the checkpoint takes longer, it is
+# cut off, and PostgreSQL replays its WAL at the next start.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")
@@ -56,7 +57,8 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """If several computers share the database, run one worker for each part of the workspaces."""
+    """Run a server or several workers. If other computers share the database (setting `peer_bind`), run
+    one worker for each part of the workspaces."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -128,8 +130,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Call `run`. Return its exit code, or `lost` if another server has taken the database over. An error
-    that operators can correct is logged without a traceback."""
+    """Call `run`, and return its exit code. If `run` fails because another server has taken the database
+    over, return `lost`. An error that operators can correct is logged, but not its traceback."""
     try:
         return run()
     except Exception as error:
@@ -187,8 +189,8 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # Before and after the receiver below, the process ignores these signals, so that they cannot change
-    # the exit code. When the receiver ends, it restores SIG_IGN.
+    # Before and after the `with` block below, the process ignores these signals, so that they cannot
+    # change the exit code. At its end, the signal receiver of the `with` block restores SIG_IGN.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # A signal during PostgreSQL's start or stop must not leave PostgreSQL running.
@@ -218,8 +220,8 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Look for the file only now, when this process holds the data folder. Earlier, the restoration of
-        # a backup could still create the file.
+        # Restoring a backup can create the file HOLD, which holds deliveries. Look for this file only
+        # now: this process holds the data folder, so no backup is being restored any more.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)

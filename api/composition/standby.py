@@ -60,7 +60,8 @@ class Standby:
         try:
             taken = await self._relayed(listeners)
         except BaseException:
-            # New clients connect to another node. Relayed connections are served for a moment longer.
+            # Close the listeners, so that new clients connect to another node. Connections that the relay
+            # already serves stay open for a moment longer.
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise

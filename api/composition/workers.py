@@ -48,7 +48,8 @@ RunWorker = Callable[[Settings, WorkerNode], int]
 
 
 class _Worker:
-    """One worker number, with the process that runs under this number. `pid` is None if none runs."""
+    """A worker's number, and the process that runs under this number. `pid` is None if no process
+    runs."""
 
     def __init__(self, machine: str, number: int) -> None:
         self.number = number
@@ -208,8 +209,8 @@ class Workers:
     def _feel(self, worker: _Worker, passed_s: float) -> None:
         """Kill a worker that has given no sign of life for too long.
 
-        `passed_s`: the time since the last check, bounded. Without the bound, a parent that did not run
-        for a while would count that time against its workers."""
+        `passed_s` is the time since the last check, but at most a bound. Otherwise the time in which the
+        parent itself did not run would count as silence of its workers."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0

@@ -1,4 +1,4 @@
-"""The pieces of HTML of the page, and their style. Each piece escapes its input."""
+"""The pieces of HTML that make the documentation page, and their style. Each piece escapes its input."""
 
 import json
 import re

@@ -31,8 +31,9 @@ LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 
 NOTHING = memoryview(b"")
-# A connection goes to another worker if its first request belongs to that worker, or if this many later
-# requests in a row do. A hand-over costs about as much CPU as relaying one request (0.4 ms, measured).
+# A connection is handed over to another worker if its first request belongs to that worker, or if later
+# STRAYS requests in a row belong to that worker. A hand-over costs about as much CPU as relaying one
+# request (0.4 ms, measured).
 STRAYS = 2
 
 
@@ -166,7 +167,8 @@ class Answering(Channel):
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:
-        """Write in slices: bytes that the client does not take yet are not copied."""
+        """Write the answer slice by slice. Bytes that the client does not take at once are copied, so
+        each slice is small."""
         while True:
             piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]

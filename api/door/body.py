@@ -40,7 +40,8 @@ class LengthBody:
 
 
 class ChunkedBody:
-    """A body in chunks. `more`: `rest` still has chunks to decode, so call `feed` again."""
+    """A body in chunks. If `more` is True, `rest` still has chunks to decode, and the caller must call
+    `feed` again."""
 
     __slots__ = ("_extensions", "_left", "_trailers", "complete", "missing", "more", "rest")
 

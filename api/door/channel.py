@@ -89,7 +89,8 @@ class Channel:
         raise NotImplementedError
 
     def end_soon(self) -> None:
-        """Close after the next answer. A channel that gives no answers does nothing."""
+        """Close the connection after its next answer. Here the method does nothing: a subclass whose
+        protocol has answers replaces it."""
 
     # --- the reactor's side
 
@@ -104,7 +105,7 @@ class Channel:
             self.close()
 
     def abort(self, error: BaseException | None) -> None:
-        """Close: the peer is gone, or serving it raised an error."""
+        """Close the channel, because the peer is gone or because serving the peer raised an error."""
         self.close()
 
     def _serve_write(self) -> bool:
@@ -117,7 +118,7 @@ class Channel:
 
     def _serve_read(self) -> None:
         if not self._reading:
-            # The peek detects a peer that has reset the connection: `recv` then raises OSError.
+            # If the peer has reset the connection, `recv` raises OSError. MSG_PEEK removes no bytes.
             with contextlib.suppress(BlockingIOError):
                 self._transport.sock.recv(1, socket.MSG_PEEK)
             self._watch()
@@ -140,8 +141,8 @@ class Channel:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed`
-        follows, or `_expired` at the write deadline.
+        """Send `data`. Return True if the socket has taken everything. Otherwise `_flushed` is called
+        when the socket has taken everything, or `_expired` at the write deadline.
         """
         try:
             if self._transport.write(data):
@@ -154,7 +155,8 @@ class Channel:
         return False
 
     def _again(self) -> None:
-        """Let the reactor call `_flushed` in its next pass: other channels get their turn first."""
+        """Let the reactor call `_flushed` in the reactor's next pass, after it has served other
+        channels."""
         self._recall = True
         self._watch()
 

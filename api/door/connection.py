@@ -65,7 +65,8 @@ class ClientConnection(Passing):
         self._within(self._limits.head_s if due is None else due - self._instant())
 
     def _know(self, known: bool) -> None:
-        # All requests on a link count as known: the worker at its other end limits unknown callers.
+        # On a link, another worker sends its clients' requests. That worker has already limited unknown
+        # callers, so the priority of a link is always that of known callers.
         super()._know(known or self._linked)
 
     def begin(self, data: bytes | None) -> None:
@@ -105,8 +106,8 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """End a link. GOODBYE tells the worker at the other end that no further request on this link will
-        be begun."""
+        """End a link. GOODBYE tells the worker at the other end that this worker will begin no further
+        request on this link."""
         if self._write(GOODBYE):
             self.linger()
         else:
@@ -226,7 +227,8 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Return True if the connection speaks HTTP/2, or if more bytes must show whether it does."""
+        """Return True if `data` must not be parsed as HTTP/1.1: the client speaks HTTP/2, or `data` is
+        still too short to tell."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True
@@ -247,8 +249,8 @@ class ClientConnection(Passing):
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
                 admitted = ingestion.judge(PATHS[head.path], head.query, head.index, length)
-                # Each request of a web page is judged anew, because the page's CORS permission can change
-                # between two equal heads.
+                # Each request of a web page is judged anew, even if its head equals the last head,
+                # because the page's CORS permission can have changed in between.
                 self._before = admitted if head.origin is None else None
         except AdmissionRefusal as refusal:
             self._know(False)

@@ -35,7 +35,8 @@ class AwayError(Exception):
 
 
 class NotBegunError(Exception):
-    """The other worker has not begun the request and never will: sending it again is safe."""
+    """The other worker has not begun the request, and will not begin it. So the request can safely be
+    sent again."""
 
 
 class SilentError(trio.BrokenResourceError):
@@ -50,7 +51,8 @@ class Outgoing(Struct):
 
     @property
     def streamed(self) -> bool:
-        """True if the body is still arriving: then the request can be sent only once."""
+        """True if the body is still arriving. Such a request can be sent only once, because the pieces of
+        its body are not kept."""
         return self.rest is not None
 
 
@@ -85,8 +87,8 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Raises HttpParserError if the answer is malformed. Bytes after the answer are not an error: a
-        worker sends `GOODBYE` before it closes the link."""
+        """Take bytes of the answer. Raises HttpParserError if the answer is malformed. Bytes after the
+        answer are not an error, because a worker sends `GOODBYE` before it closes the link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -142,9 +144,9 @@ class Conversation:
         self._send = send
 
     async def hold(self, outgoing: Outgoing) -> bool:
-        """Send the request and pass the answer on; return True if the whole request was sent. After
-        NotBegunError and AwayError the worker has done nothing. After any other error the outcome is
-        unknown."""
+        """Send the request to the worker, and pass the worker's answer on to the client. Return True if
+        the whole request was sent. If this raises NotBegunError or AwayError, the worker has done
+        nothing. After any other error it is unknown what the worker has done."""
         link = self.link
         if outgoing.rest is not None:
             await _hand_over(link, outgoing.data)
@@ -226,9 +228,9 @@ class Conversation:
 async def _received(link: Link, *, begun: bool) -> bytes:
     """Return the next bytes of the answer.
 
-    Raises NotBegunError if a link within this machine is reset before the answer has `begun`. Such a
-    reset means that the worker ended before it had read the whole request. A reset of a link to another
-    machine can have other causes, so it raises BrokenResourceError.
+    Raises NotBegunError if a link within this machine is reset before the answer has `begun`: the worker
+    ended before it had read the whole request. A reset of a link to another machine can have other
+    causes, so in this case BrokenResourceError is raised.
     """
     try:
         return await link.receive_some(PIECE)
@@ -247,7 +249,8 @@ async def _hand_over(link: Link, data: bytes) -> None:
 
 
 async def _read(link: Link) -> None:
-    """Wait until the worker has read all that was sent. Raises AwayError."""
+    """Wait until the worker has read everything that was sent to it, but at most LINK_S. If the worker
+    has not read everything by then, close the link and raise an error, as `see_that_read` does."""
     rest_s = FIRST_LOOK_S
     with trio.move_on_after(LINK_S):
         while _unread(link):
@@ -257,11 +260,11 @@ async def _read(link: Link) -> None:
 
 
 def see_that_read(link: Link, *, sent: bool) -> None:
-    """Return if the worker has read the whole request; otherwise close the link and raise an error.
+    """Check that the worker has read the whole request. If it has not, close the link and raise an error.
 
-    AwayError: the worker will never serve the request. Its door drops a request whose link was closed
-    before the request was read. SilentError: another machine has not confirmed the request, so it is
-    unknown whether the request arrived.
+    AwayError means that the worker will never serve the request, because a worker drops a request if the
+    link is closed before the worker has read the whole request. SilentError means that a worker on
+    another machine has not confirmed the request. Then it is unknown whether the request arrived.
     """
     if sent and not _unread(link):
         return

@@ -1,8 +1,8 @@
 """The exchange between a client's connection and the application, for one request.
 
-The methods for the connection never await. The application calls ASGI's `receive` and `send`. An exchange
-holds a bounded number of bytes: when `receive` has no bytes, the connection reads once, and `send` waits
-until its bytes are sent.
+The connection calls methods that never await. The application calls ASGI's `receive` and `send`. An
+exchange keeps few bytes in memory. The connection reads from its socket only when `receive` has no bytes
+left to return. `send` returns only when its bytes are sent.
 """
 
 from collections.abc import Mapping
@@ -56,13 +56,13 @@ class Side(Protocol):
         """Send 100 Continue if the client waits for it."""
 
     def resume(self) -> None:
-        """Read on: the application waits for more."""
+        """Read on, because the application waits for more bytes of the body."""
 
     def stream(self, exchange: "Exchange") -> None:
         """The application has begun to stream the body."""
 
     def may_keep(self) -> bool:
-        """Return True if the connection can stay open after an answer that begins now."""
+        """Return True if the connection can stay open after the answer that begins now."""
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
         """Return the CORS headers for an answer that has the headers `own`."""
@@ -236,8 +236,8 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Begin to stream the body: from now on, the client can send it slowly. ASGI does not have this
-        method."""
+        """Begin to stream the body. From now on, the client can send the body slowly. This method is not
+        part of ASGI."""
         self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 
@@ -324,7 +324,7 @@ class Exchange:
         return render_head(self.status, headers, self.keep, minor, dated)
 
     def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
-        """Begin the answer; return its headers, and True if they have a Date."""
+        """Begin the answer. Return its headers, and True if they include the header Date."""
         assert self._start is not None
         status = int(self._start["status"])
         headers: list[tuple[bytes, bytes]] = []
