@@ -26,23 +26,25 @@ CIRCUIT_HEAD = """
 
 A circuit opens after {failures} consecutive failures of at least {deliveries} deliveries. TRANSFORM and
 INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a
-probe, which is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
+probe, which is the next eligible delivery. The pauses before the probes are {waits} s. After a restart,
+a HALF_OPEN circuit is OPEN.
 
 """
 READ_HEAD = """
 ## The reading of a destination's backlog
 
-One read is under way at a time (READING). Its answer is VOID after a change that leaves all waiting
-deliveries to the store. After a failed read, the reader rests for {rest} s. If an answer found no room,
-the destination is STARVED until some of its deliveries have left memory.
+One read is under way at a time (READING). If the waiting deliveries leave memory meanwhile, the answer
+of the read is dropped (VOID). After a failed read, the reader rests for {rest} s. If memory has no room
+for the deliveries of an answer, the reader is STARVED until some of the destination's deliveries have
+left memory.
 
 """
 ACTOR_HEAD = """
 ## A destination's actor
 
-A FRESH actor has nothing unsettled in the store. BACKING_OFF and RESTARTING actors have no machine, but
-attempts or outcomes of one may be under way. The health report shows both as RESTARTING, and FRESH as
-STARTING.
+A FRESH actor has nothing unsettled in the store. BACKING_OFF and RESTARTING actors have dropped their
+state machine, but attempts that the machine began, and their outcomes, can still be under way. The health report
+shows both states as RESTARTING, and FRESH as STARTING.
 
 """
 
