@@ -56,8 +56,8 @@ open for probes. In Prometheus' configuration the job has
 
 Labels are bounded. The first {ENVIRONMENTS} environments with work have labels of their own; all
 others are `{OTHERS}`. Destinations are named only while they are among the {BUSIEST} with the most
-work (deliveries that wait or are being sent), or among the {FAILING} active ones with the most failures in
-a row. A destination without work can be among the failing ones.
+work (deliveries that wait or are being sent), or among the {FAILING} active ones with the most
+failures in a row. A destination without work can be among the failing ones.
 
 - [`deploy/metrics/dashboard.json`](../deploy/metrics/dashboard.json) is a dashboard for Grafana.
 - [`deploy/metrics/alerts.yaml`](../deploy/metrics/alerts.yaml) has alert rules for Prometheus. They

@@ -43,8 +43,8 @@ ACTOR_HEAD = """
 ## A destination's actor
 
 A FRESH actor has nothing unsettled in the store. BACKING_OFF and RESTARTING actors have dropped their
-state machine, but attempts that the machine began, and their outcomes, can still be under way. The health report
-shows both states as RESTARTING, and FRESH as STARTING.
+state machine, but attempts that the machine began, and their outcomes, can still be under way. The
+health report shows both states as RESTARTING, and FRESH as STARTING.
 
 """
 
