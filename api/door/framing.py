@@ -151,10 +151,10 @@ def check(head: Head) -> None:
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:
-    """Return the Content-Length of the head `raw` if only this number differs from the head `known`; None
-    otherwise. `known` is a whole head that was accepted.
+    """Compare the head `raw` with `known`, a whole head that was accepted. If the two heads are equal
+    except for the value of Content-Length, return this value of `raw`. Otherwise return None.
 
-    If only this number differs, `raw` needs no other check.
+    If a value is returned, `raw` needs no other check.
     """
     field = _LENGTH_FIELD.search(known)
     if field is None:

@@ -110,9 +110,9 @@ class FrontDoor:
                         task_status.started()
                         await self._over.wait()
                     finally:
-                        # Close all connections now: after the nursery has closed, no task can serve
-                        # a request. `stop_accepting` lets open connections finish their requests, so
-                        # call it when no connection is open.
+                        # After the nursery has closed, no task can serve a request. So close all
+                        # connections now. Do this before `stop_accepting`, which would keep each
+                        # connection open until its request is finished.
                         self._close_all()
                         self.stop_accepting()
                         self._handshakes.close()
@@ -127,7 +127,7 @@ class FrontDoor:
         self._ended.set()
 
     def listen(self) -> None:
-        """Open the listening sockets, and set `address` to the first one's."""
+        """Open the listening sockets, and set `address` to the address of the first socket."""
         for sock in self._inherited or listening_sockets(*self._bind):
             self._listeners.append(
                 Listener(
@@ -168,7 +168,7 @@ class FrontDoor:
 
     def adopt_link(self, sock: socket.socket, address: Address, *, remote: bool = False) -> None:
         """Serve the requests of one client, which another worker relays over a link. `remote`: the link
-        comes from another computer, so it has TLS if the door has a certificate."""
+        comes from another computer, so the link has TLS if the door has a certificate."""
         if self.closing or len(self._channels) >= self.limits.connections:
             sock.close()
             return

@@ -1,4 +1,5 @@
-"""The hand-over of clients' connections to the workers that have their workspaces.
+"""The hand-over of clients' connections between workers: each connection goes to the worker that serves
+the client's workspace.
 
 A passage is a unix socket to another worker. It carries each connection as a descriptor, with the
 client's address and the bytes read so far. The other worker confirms a connection before it serves
@@ -43,8 +44,8 @@ class Taker(Protocol):
         """Serve a connection; `data` was read from it already."""
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
-        """Serve a connection that the worker of a part did not take. `away`: that worker has refused the
-        connection, or has not responded; False: the passage has ended."""
+        """Serve a connection that the worker of a part did not take. `away` is True if that worker has
+        refused the connection or has not responded, False if the passage has ended."""
 
     def settle(self) -> None:
         """Note that a hand-over has finished."""
@@ -61,8 +62,8 @@ class Handing:
         connect: Callable[[int], socket.socket],
         door: Taker,
     ) -> None:
-        """`connect` opens a passage to the worker of a part. It does not wait. It raises OSError if that
-        is impossible."""
+        """`connect` opens a passage to the worker of a part, without waiting. `connect` raises OSError if
+        it cannot open the passage."""
         self.reactor = reactor
         self.timers = timers
         self.door = door

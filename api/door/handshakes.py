@@ -20,9 +20,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# The limit on handshakes under way. Each of them holds about 50 KB. One network can have at most half of
-# the handshakes that other networks leave free: 128 if no other network has any. With a round trip of
-# 100 ms, 128 are enough for 1,280 handshakes a second, which is more than the event loop can do.
+# The limit on handshakes under way. Each handshake holds about 50 KB. One network has at most half of the
+# limit (128), and less while other networks have handshakes under way. With a round trip of 100 ms, 128
+# handshakes at once are enough for 1,280 handshakes a second, which is more than the event loop can do.
 AT_ONCE = 256
 
 
@@ -40,8 +40,8 @@ class HandshakeTurns:
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
     ) -> None:
-        """When a client cannot begin its handshake, the oldest handshake under way is closed, if it began
-        at least `patience_s` ago."""
+        """When a client must wait to begin a handshake, the door closes the oldest handshake under way if
+        this handshake began at least `patience_s` ago."""
         self._reactor = reactor
         self._timers = timers
         self._patience_s = patience_s

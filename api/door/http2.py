@@ -235,7 +235,8 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a later frame of a request that bypasses `h2`. Return False if the frame is for `h2`."""
+        """Handle a frame that came after the head and the body of a request that bypasses `h2`. Return
+        False if `h2` must get the frame."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:

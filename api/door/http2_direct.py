@@ -20,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """The state of one connection. It extends the state of `h2` by the streams that bypass `h2`."""
+    """The state of one connection: the state that `h2` keeps, and the streams that bypass `h2`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,8 +15,8 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Stream(Side, Protocol):
-    """The calls that a `StreamExchange` makes to its stream. `Side` has the calls that every `Exchange`
-    makes."""
+    """The methods of a stream that a `StreamExchange` calls. They include the methods of `Side`, which
+    every `Exchange` calls."""
 
     def head_answer(self, status: int, headers: Headers) -> None:
         """Begin the answer."""

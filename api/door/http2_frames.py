@@ -1,6 +1,7 @@
-"""The frames of an HTTP/2 connection: their sizes and their cost are bounded before `h2` gets them.
+"""The frames of an HTTP/2 connection. The door bounds the sizes and the cost of frames before `h2` gets
+the frames.
 
-`h2` buffers all bytes that it gets, and answers each frame.
+Without these bounds, `h2` would buffer any number of bytes, and answer any number of frames.
 """
 
 from h2.errors import ErrorCodes
@@ -16,8 +17,8 @@ HEADER_BYTES = 9  # of a frame
 # door finds the body, it serves the request without `h2`, which saves 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
-# The limit on the CONTINUATION frames of one header block. Real clients fill their frames, and then even
-# the largest block needs only two frames.
+# The limit on the CONTINUATION frames of one header block. Real clients fill each frame before they begin
+# the next frame, so even the largest block needs only two frames.
 CONTINUATIONS = 8
 # A dozen settings are defined, and browsers send one or two more.
 SETTINGS_ENTRIES = 32
@@ -188,8 +189,9 @@ def _size(data: bytes, at: int) -> int:
     return size
 
 
-# The cost of the frames, in the units above, that all connections share in one pass of the reactor: 6 ms.
-# With more than 32 connections, the pass can cost more: each connection has at least LEAST_COST.
+# The cost of the frames of all connections together in one pass of the reactor, in the units above. It is
+# about 6 ms. With more than 32 connections, a pass can cost more, because each connection has at least
+# LEAST_COST.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms

@@ -18,9 +18,9 @@ STREAMS = 100  # requests at once on one connection; more would only wait for th
 # The most kinds of settings that a client can send on one connection. `h2` keeps every kind, known or
 # not. Without the limit, a client could send all 65,536 kinds in 400 KB, and they would take 56 MB.
 SETTINGS = 32
-# The window of a whole connection. The door reopens it for all bytes that arrive: the bytes that the door
-# holds are bounded by the windows of the streams. The protocol's default is 64 KiB, which would allow
-# only 0.65 MB/s over a round trip of 100 ms.
+# The window of a whole connection. The door reopens this window for all bytes as soon as they arrive. It
+# can do so because the windows of the streams already bound the bytes that the door holds. The protocol's
+# default of 64 KiB would allow only 0.65 MB/s over a round trip of 100 ms.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
 ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame
@@ -33,9 +33,9 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# Matches a header block that begins with three changes of the table's size. The door refuses such a
-# block: clients need at most two changes (RFC 7541, 4.2). A block has room for 30,000 changes, all of
-# which `hpack` would carry out.
+# Matches a header block that begins with three changes of the size of HPACK's table. The door refuses
+# such a block, because clients need at most two changes (RFC 7541, 4.2). A block has room for 30,000
+# changes, and `hpack` would carry out all of them.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # The entries of HPACK's static table that answers use.
 _NAMES = {
@@ -55,9 +55,9 @@ _EMPTY_TABLE = b"\x20"  # sent once: the server's answers never use the client's
 
 
 class Decoder(hpack.Decoder):
-    """A decoder of requests' header blocks that remembers the last block. A block that is equal to the
-    last block is not decoded again if the last block did not change HPACK's table: the fields of both
-    blocks are then equal.
+    """A decoder of requests' header blocks that remembers the last block and its fields. If a new block
+    equals the last block, and the last block did not change HPACK's table, both blocks have the same
+    fields. The decoder then returns the remembered fields.
 
     `head`: the head that the connection has parsed from the last block. `decoded`: the door has decoded
     the next block with `ahead`, so the next call of `decode` returns the fields that `ahead` returned.
@@ -93,14 +93,14 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return the sizes and the newest entry of HPACK's table: at least one of them changes when the
-        table changes."""
+        """Return values that show if HPACK's table has changed: the table's sizes and its newest entry.
+        Any change of the table changes at least one of these values."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
 
 def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return fields encoded for a header block, as literals that neither side adds to HPACK's table."""
+    """Encode fields for a header block, each as a literal that neither side adds to HPACK's table."""
     parts: list[bytes] = []
     for name, value in fields:
         known = _PREFIXES.get(name)
@@ -147,7 +147,8 @@ class Encoder(hpack.Encoder):
 
 
 def _prefix(name: bytes) -> bytes:
-    """Return the encoded name of a field: its number in HPACK's static table, or the name itself."""
+    """Return a field's name in encoded form: as a number if HPACK's static table has the name, otherwise
+    as text."""
     index = _NAMES.get(name)
     return b"\x00" + _length(len(name)) + name if index is None else bytes((0x0F, index - 15))
 

@@ -182,7 +182,8 @@ class Sending(Channel):
     def _put_bodies(self) -> None:
         """Put parts of answers into frames. The streams take turns. One call takes at most SLICE_BYTES of
         all answers together."""
-        # A dict is enough: a `FairQueue` has a queue for each key, but a stream has only one answer.
+        # A dict is enough for the turns of the streams. A `FairQueue` would keep a queue for each stream,
+        # but a stream has only one answer.
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:

@@ -54,8 +54,8 @@ class StreamRequest(StreamAnswering):
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
         """Decide from the head who serves the request: ingestion, the application or another worker.
-        `admitted`: the admission of an earlier request with an equal head, which can hold for this
-        request too. `body`: the whole body, if it came with the head."""
+        `admitted`: the admission of an earlier request with an equal head. This admission can be valid
+        for this request too. `body`: the whole body, if it came with the head."""
         head = self.head
         request_relay = self._lane.request_relay
         if request_relay is not None and admitted is None:
@@ -151,8 +151,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Let the client send as many bytes again as have come. The total can exceed the limit of a
-            # body: the bytes beyond the limit show that the body is too large, and it is refused.
+            # Let the client send as many more bytes as it has sent so far, even if the sum exceeds the
+            # limit on a body. When bytes beyond the limit arrive, the door refuses the body.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -257,9 +257,9 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """Begin to stream the body to the application. From now on, the application counts the bytes of
-        the body, so give them back to the door's budget. The body may be slow as long as it keeps coming.
-        A long body can get a larger window.
+        """Begin to stream the body to the application. The application counts the bytes of the body from
+        now on, so this call gives the bytes that are held here back to the door's budget. The body can be
+        slow as long as it keeps coming. A long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

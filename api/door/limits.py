@@ -9,9 +9,9 @@ class Limits:
     """The limits of the door, in seconds and counts. The specification fixes `head_s` and `body_s`."""
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
-    # The time for a TLS handshake, from its first step. The door closes a handshake that takes longer if
-    # another client waits for its own handshake. A client on a satellite link needs a second. With a
-    # limit of 15 s, stalling clients of a few networks could keep all other clients waiting.
+    # The time for a TLS handshake, from its first step. When this time is over and another client waits
+    # to begin a handshake, the door closes the handshake. A client on a satellite link needs a second.
+    # If the time were 15 s, a few networks whose clients stall could keep all other clients waiting.
     handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, without the application's own time
     # After `stream_grace_s`, a streamed body must come at a mean rate of `stream_floor` bytes a second. A
@@ -54,14 +54,15 @@ LIMITS = Limits()
 # The most bytes of an answer that the door writes at a time, and the most bytes of a body that the door
 # gives to the application at a time.
 SLICE_BYTES = 64 * 1024
-# The most bytes that the door writes at a time of an answer that many clients share in memory, such as a
-# page. The door copies only the slice that a client has not taken yet.
+# Many clients can share one answer in memory, such as a page. The door writes at most this many bytes of
+# a shared answer at a time. It copies only the slice that a client has not taken yet.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 
 
 def limits_for(share: float) -> Limits:
-    """Return the limits. Connections can use the fraction `share` of the process's file descriptors."""
+    """Return the limits for this process. Clients' connections get the fraction `share` of the process's
+    file descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return LIMITS

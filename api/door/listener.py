@@ -120,7 +120,8 @@ def see_that_free(host: str, port: int) -> None:
 
 
 def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
-    # One socket for each family: a socket for both would report IPv4 clients with IPv6 addresses.
+    # Use one socket for IPv4 and another for IPv6. A single socket for IPv4 and IPv6 would report the
+    # addresses of IPv4 clients as IPv6 addresses.
     hosts = (EVERY_IPV6, EVERY_IPV4) if host == EVERY_IPV6 and _has_ipv4() else (host,)
     found = []
     for each in hosts:

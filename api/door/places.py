@@ -16,7 +16,8 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
-# The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin one.
+# The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin a
+# request.
 STARTS = 4
 # The most requests that wait for a place. Each takes about 10 KB. If more requests waited, some of them
 # would wait longer than WAIT_S.
@@ -50,8 +51,8 @@ class Places:
     async def take(self, account: str) -> "Place":
         """Wait for the account's turn, and return a place. Raises Refusal 503 if too many requests wait,
         or if this request has waited too long."""
-        # A request can wait only while its account has fewer waiting requests than the queue could still
-        # take.
+        # An account's waiting requests must be fewer than the free entries of the queue. So the requests
+        # of one account never fill more than half of the queue, and other accounts can still wait.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
@@ -72,7 +73,8 @@ class Places:
         return place
 
     async def run(self) -> None:
-        """Give places to waiting requests until cancelled: a few between two passes of the reactor."""
+        """Give places to waiting requests until cancelled. At most `STARTS` requests get a place between
+        two passes of the reactor."""
         while True:
             await self._news.wait()
             self._news = trio.Event()
@@ -136,7 +138,8 @@ def account_of(entry: Entry | None, host: str) -> str:
     return f"address {(address.packed if address.version == 4 else address.packed[:NETWORK_BYTES]).hex()}"
 
 
-# Smaller answers are not counted, because the socket's buffer nearly always takes them at once.
+# Answers with fewer bytes than this are not counted, because the socket's buffer nearly always takes them
+# at once.
 LEAST_BYTES = 4 * 1024
 UNTAKEN_RETRY_S = 2
 TOO_MUCH_UNTAKEN = "too many bytes of answers wait to be read: read them, then try again"

@@ -42,12 +42,13 @@ _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which can be restarting
 # When the outcome of a request is unknown, the relay sends the request again to the part's next worker.
-# This is the time to reach that worker: a killed worker or a dead computer is replaced in 1 to 4 s.
+# The relay waits this long for a link to the next worker. A killed worker or a dead computer is replaced
+# in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
-# The relay tries up to three times to send a request. True: the try opens a new link. The first try can
-# use an idle link. An idle link can have ended, so the second try opens a new link. The third try is for
-# the case that the other worker is killed during the second try.
+# The relay tries up to three times to send a request. Each entry is a try: False if the try can use an
+# idle link, True if the try opens a new link. The first try can fail because its idle link has ended. The
+# second try can fail because the other worker is killed meanwhile.
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
@@ -122,13 +123,13 @@ class RequestRelay:
     ) -> None:
         """Let another worker answer a request.
 
-        If no worker has begun the request, the answer is 503. If the link breaks when a worker may have
-        begun the request but has not answered, the outcome is unknown:
+        If no worker has begun the request, the answer is 503. If the link breaks before the answer has
+        begun, but another worker may have begun the request, the outcome is unknown. The relay then sends
+        the request again to the part's next worker, except in three cases: the relay no longer has the
+        whole request, a repeat could have a second effect, or the error is a SilentError.
 
-        - If the relay still has the whole request, and a repeat has no second effect, the relay sends the
-          request again to the part's next worker. After a SilentError, the relay sends nothing again.
-        - Without a repeat, or if the repeat fails, the answer is 500. For a method that changes nothing,
-          the answer is 503.
+        If the outcome stays unknown, the answer is 503 for a method that changes nothing, and 500 for any
+        other method.
         """
         self.relayed += 1
         if self.is_away(part):
@@ -172,8 +173,8 @@ class RequestRelay:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    # The part's idle links lead to the same computer, which does not respond. Drop
-                    # these links, so that the part's next request opens a new link.
+                    # The part's idle links lead to the computer that has just failed to respond. Drop
+                    # the idle links, so that the part's next request opens a new link.
                     self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:
@@ -245,8 +246,8 @@ class RequestRelay:
             self.forget(part)
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
-        # `refresh` cancels all requests of a part that has moved. Call `refresh` before opening a link:
-        # afterwards, it would also cancel requests on new links, which lead to the part's new node.
+        # `refresh` cancels all requests of a part that has moved to another node. Call `refresh` before
+        # opening a link to the new node: a later call would also cancel the request on the new link.
         self.refresh()
         kept = None if fresh else self._idle.get((part, client[0]))
         while kept:
@@ -309,8 +310,8 @@ _event, _batch = msgspec.json.Decoder(_Keyed), msgspec.json.Decoder(_KeyedBatch)
 
 
 def can_repeat(head: Head, data: bytes) -> bool:
-    """Return True if a request that is served twice has the effect of one request. `data` is the whole
-    request in the form for a link (`api.door.link_form`)."""
+    """Return True if serving a request twice has the same effect as serving the request once. `data` is
+    the whole request in the form for a link (`api.door.link_form`)."""
     if head.method in SAFE:
         return True
     if head.method != b"POST":
