@@ -1,7 +1,7 @@
-"""A request's entry: its route and its caller, judged by its head.
+"""A request's entry: its route and its caller, judged by the request's head.
 
-If a head has several faults, this module decides which fault is reported, for ingestion and the control
-plane. Nothing here awaits.
+If a head has several faults, this module decides which fault the answer reports. It does so for ingestion
+requests and for requests to the control plane. Nothing here awaits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,8 +63,8 @@ def enter(
     fields: Fields,
     length: int | None,
 ) -> Entry:
-    """Judge a route's request by its head. Raises Refusal for the first fault: 401, 429, 403, 415, then
-    413. `length` is Content-Length, None if unknown."""
+    """Judge a route's request by its head. Raises Refusal for the first fault, in the order 401, 429,
+    403, 415, 413. `length` is Content-Length, None if unknown."""
     if route.scopes is None:
         return Entry(route, None, (), _check_body(route, fields, length))
     admission = admission_control.admit(
@@ -86,7 +86,7 @@ def enter(
 
 
 def check_named(admission: Admission | None, name: object) -> None:
-    """Raises Refusal 403 if a request names an environment that is not the key's."""
+    """Raises Refusal 403 if a request names another environment than the environment of its key."""
     own = None if admission is None else admission.environment
     if own is not None and name in Environment.__members__ and name != own.name.name:
         raise Refusal("forbidden", f"this key belongs to {own.name.name}")
@@ -95,10 +95,11 @@ def check_named(admission: Admission | None, name: object) -> None:
 def place_of(
     models: Models, route: Route, admission: Admission, named: Sequence[str]
 ) -> EnvironmentModel | None:
-    """Return the request's environment: the key's, otherwise the one in `named`, the names that the
-    request states. None if the route needs no environment and the request has none.
+    """Return the environment of the request's key. If the key has none, return the environment that the
+    request names. If the request names none either, return None, or raise Refusal 400 if the route needs
+    an environment.
 
-    Raises Refusal 400 if `named` has two different names, or if the route needs an environment.
+    `named` has all names of environments in the request. Raises Refusal 400 if two of them differ.
     """
     place = admission.environment
     if named:
@@ -153,8 +154,8 @@ def _plain(text: bytes) -> str:
 def _check_body(route: Route, fields: Fields, length: int | None) -> bool:
     """Return True if the head states a type of body that the route takes. Raises Refusal 415 or 413.
 
-    A wrong type is no fault if the route is an action and the body is empty: many clients state the type
-    of a form then.
+    If the route is an action and the body is empty, a wrong type is not refused: many clients state the
+    type of a form when they send no body.
     """
     if not route.takes_body:
         return True

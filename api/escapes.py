@@ -13,6 +13,6 @@ def unescaped(raw: bytes) -> bytes:
     """Return `raw` decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
-    # The standard library has such a decoder in C only for quoted-printable text, whose escapes begin
-    # with `=` instead of `%`. So each `=` is escaped first, and then each `%` is replaced by `=`.
+    # `a2b_qp` decodes quoted-printable text, whose escapes begin with `=` instead of `%`. So first escape
+    # each `=`, then replace each `%` by `=`.
     return a2b_qp(_NO_ESCAPE.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))

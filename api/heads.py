@@ -1,8 +1,8 @@
 """The door's judgement of a request by its head.
 
-The door itself answers with pages and refusals, and for the routes that have `at_once`. It sends all
-other requests to the application. Paths are matched with the URL map of the application. Nothing here
-awaits.
+The door itself answers requests for pages, requests that it refuses, and requests to routes that have
+`at_once`. It passes all other requests to the application. The door finds routes with the URL map of the
+application. Nothing here awaits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,7 +44,7 @@ class DirectAnswer(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """The judge of requests by their heads. `url_map` and `routes` must be those of one application."""
+    """The judge of requests by their heads. `url_map` and `routes` must be of the same application."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services

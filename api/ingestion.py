@@ -86,8 +86,8 @@ class Ingestion:
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
-        """Judge a head. Raises AdmissionRefusal for the first reason: 401, 429, 403, 415, 413, 400, then
-        503.
+        """Judge a head. Raises AdmissionRefusal for the first fault, in the order 401, 429, 403, 415,
+        413, 400, 503.
 
         `length` is Content-Length, None if unknown.
         """
@@ -142,10 +142,10 @@ class Ingestion:
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit the connection's next request without judging its head again. The caller has checked that
-        this head equals the head of `admitted` (the length can differ: see `takes`).
+        """Admit the connection's next request without judging its head. The caller has checked that this
+        head equals the head of `admitted`. Only the Content-Length can differ: `takes` checks it.
 
-        Return False if the credential has changed: then the caller must call `judge`. Raises
+        Return False if the credential has changed. The caller must then call `judge`. Raises
         AdmissionRefusal 503 or 429.
         """
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)

@@ -82,9 +82,10 @@ class Judge:
 
     async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
         """Call the handler when the workspace's share (`api.shares`) allows one more running request.
-        Raises Refusal 503 if too many of the workspace's requests already wait for that.
+        Raises Refusal 503 if too many of the workspace's requests already wait for their share.
 
-        A route without credentials does not wait: it has no workspace and does not use the database.
+        A request to a route without credentials does not wait: it has no workspace, and does not use the
+        database.
         """
         if route.scopes is None:
             return await handler(call)

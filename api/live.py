@@ -36,9 +36,9 @@ MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
-# The most destinations that one search for the busiest destinations examines: some 10 ms of work, once a
-# second. The next search continues with the destinations that are left. It also examines the busiest
-# destinations of this search again.
+# Each second, a search for the busiest destinations examines at most this many destinations, which takes
+# some 10 ms. If the environment has more destinations, the next search continues where this search has
+# stopped. The next search also examines the busiest destinations of this search again.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]
@@ -86,8 +86,8 @@ class LiveReads(Protocol):
         `whole`: include the values that only the store has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
-        """Return how many events were accepted, delivered and so on in the last whole second, and how
-        many deliveries wait now."""
+        """Return the rates in the last whole second, such as the number of accepted events, and how many
+        deliveries wait now."""
 
     async def replays(self, audience: Audience) -> list[dict[str, Any]]:
         """Return the latest replay jobs."""
@@ -115,8 +115,8 @@ class LiveChannel:
         return self.audience.sees(self._reads.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener. The topics `health` and `replays` otherwise send only changes. For the new
-        listener, they send all values once more, to all listeners."""
+        """Add a listener. The topics `health` and `replays` normally send only the values that have
+        changed. After this call, they send all values again, because the new listener has none yet."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._sent = {}
@@ -205,8 +205,8 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # If a listener has joined meanwhile, `join` has emptied `_sent`. `_sent` stays empty then: the
-        # next message has all values, not only changes, and the new listener needs them all.
+        # If a listener has joined meanwhile, `join` has emptied `_sent`. Leave `_sent` empty, so that the
+        # next messages have all values: the new listener needs all of them.
         if self._sent is before:
             self._sent = {**present, "replays": before.get("replays")}
 

@@ -30,8 +30,8 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# The log events that could repeat with every statement or request. If two events with the same name also
-# have the same value in this field, only one of them is logged in a minute.
+# The log events that every statement or request could repeat, each with the name of one of its fields. If
+# several log events have the same name, and the same value in this field, only one is logged in a minute.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",

@@ -28,8 +28,8 @@ SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
 # larger head is refused: each KiB of a head blocks the event loop for up to half a millisecond.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The rest of a boundary's line whose end has not arrived yet. It can have white space, and a dash: two
-# dashes follow the last boundary of a form, and the second dash may not have arrived.
+# Matches the text after a boundary if the rest of its line has not arrived yet. The text is white space,
+# and perhaps a dash: the first of the two dashes that follow the last boundary of a form.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
@@ -37,7 +37,7 @@ class _Decoder(MultipartDecoder):
     """Werkzeug's decoder, with fixes for two bugs.
 
     If the received bytes end within a boundary's line, Werkzeug adds the first byte of the line end to
-    the content. If a part has no content, Werkzeug appends the next part to it.
+    the content. If a part has no content, Werkzeug treats the next part as the content of the empty part.
     """
 
     def next_event(self) -> Event:
@@ -62,7 +62,7 @@ class _Decoder(MultipartDecoder):
 
 
 class MultipartForm:
-    """One form. Read `file` to its end, then `rest`; then `fields` is complete."""
+    """One form. Read `file` to its end first, then read `rest`. After that, `fields` is complete."""
 
     def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
         """Raises Refusal if `content_type` has no usable boundary."""

@@ -60,8 +60,8 @@ def render(
     retry_after_s: int | None,
     connection: bytes,
 ) -> bytes:
-    """Return a whole answer with a JSON body. `connection` is the result of `connection_line`; further
-    header lines can follow in it."""
+    """Return a whole answer with a JSON body. `connection` has the line that `connection_line` returns,
+    and can have the lines of further headers."""
     if retry_after_s is not None:
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     if status == 401:

@@ -24,8 +24,8 @@ class Transport(Protocol):
         """True while the socket has not taken everything written."""
 
     def read(self) -> bytes | None:
-        """Return the bytes that have arrived: b"" at the end, None if there are none now. Raises
-        OSError."""
+        """Return the bytes that have arrived. Return b"" if the client has ended its stream, None if no
+        bytes have arrived yet. Raises OSError."""
 
     def write(self, data: bytes) -> bool:
         """Send as much as the socket takes now. Return True if it takes everything. Raises OSError."""
@@ -84,8 +84,8 @@ class LinkTransport(PlainTransport):
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """Raises OSError if the other worker has closed the link, even if bytes of a request came before.
-        The other worker has then refused its client's request, so this worker must not serve the request.
+        """Raises OSError if the worker at the other end has closed the link, even if bytes of a request
+        came before. That worker has then refused the request already, so this worker must not serve it.
         """
         data = super().read()
         if data:

@@ -1,6 +1,7 @@
 """The generated shapes of the client.
 
-The module of a group has the shapes that only its methods need; `shared` has the others.
+A shape that only the methods of one group need is in the module of this group. All other shapes are in
+`shared`.
 """
 
 import keyword

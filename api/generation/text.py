@@ -9,8 +9,8 @@ from pathlib import Path
 
 WIDTH = 100
 MADE = "# Made of the API's routes by `python -m api.generation`; do not edit.\n"
-# Without `--isolated`, the settings that Ruff finds would depend on the working directory, and on the
-# existence of the generated file.
+# `--isolated` makes Ruff ignore settings files. Without this flag, Ruff would use other settings in
+# another working directory, or when the generated file does not exist yet.
 _RUFF = ["--isolated", "--line-length", str(WIDTH), "--target-version", "py311"]
 _SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["angarium"]']
 

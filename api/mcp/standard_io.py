@@ -1,4 +1,4 @@
-"""The MCP server over standard input and output, for one agent on this machine."""
+"""The MCP server over standard input and output, for one agent on the same computer."""
 
 from functools import partial
 

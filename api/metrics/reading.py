@@ -47,7 +47,7 @@ class Metric(Struct, frozen=True):
 
     @property
     def series(self) -> str:
-        """The name in queries; for a histogram, the name of its buckets."""
+        """The metric's name in queries of Prometheus. For a histogram, it is the name of the buckets."""
         return self.name + {"counter": "_total", "gauge": "", "histogram": "_bucket"}[self.kind]
 
 

@@ -55,8 +55,8 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`named` has the environments with labels of their own. The scrape adds further environments to
-        `named`, and the caller must pass the same `named` to the next scrape."""
+        """`named` has the environments that have labels of their own. Each scrape can add environments to
+        `named`, so the caller must pass the same `named` to every scrape."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
@@ -109,8 +109,9 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The sizes of the dead-letter queues. An environment without labels of its own is left out while
-        its queue is empty: only ENVIRONMENTS environments get labels, and it would become one of them."""
+        """The sizes of the dead-letter queues. If a size is reported, its environment gets labels of its
+        own. Only ENVIRONMENTS environments can have such labels. So an environment without such labels
+        is left out while its queue is empty."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())

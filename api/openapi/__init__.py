@@ -19,8 +19,8 @@ from engine.model.version import VERSION
 def document(
     routes: Sequence[Route], own_events: Mapping[str, type[BaseModel]] | None = None
 ) -> dict[str, Any]:
-    """Return the document. Angarium also makes events itself: `own_events` has the types of these events,
-    and for each type the model of the payload."""
+    """Return the document. `own_events` has the types of the events that Angarium itself makes, each type
+    with the model of its payload."""
     own = own_events or {}
     models: list[Any] = [Error, OutboundEvent, *own.values()]
     for route in routes:

@@ -114,8 +114,8 @@ def _name_codes(schemas: dict[str, Any]) -> None:
 
 
 def plain(schema: Any) -> Any:
-    """Drop titles, and defaults that are null. In a merge patch, null removes a field, so null must not
-    be the default of an absent field."""
+    """Drop titles, and drop defaults that are null. In a merge patch, null removes a field, but an absent
+    field changes nothing. So the document must not state null as the default of an absent field."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):

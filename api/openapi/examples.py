@@ -1,5 +1,5 @@
 """The examples of the document, generated from its schemas. The example of a field is its value in
-`api.openapi.words`; without one, it is any allowed value."""
+`api.openapi.words`. For a field that has no value there, the example is any allowed value."""
 
 from typing import Any
 

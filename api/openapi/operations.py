@@ -33,8 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
-    # A file upload has this header and the query parameter `idempotencyKey`. Without `x-go-name`,
-    # oapi-codegen would give both the same name.
+    # The operation for a file upload has this header, and also the query parameter `idempotencyKey`.
+    # Without `x-go-name`, oapi-codegen would give the header and the parameter the same name.
     "x-go-name": "IdempotencyKeyHeader",
 }
 

@@ -6,9 +6,9 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# A field that holds a JSON Schema is an object or a boolean. The document states this by excluding all
-# other types, which are listed here. Client generators fail with the usual forms: openapi-generator makes
-# Java that does not compile from an `anyOf` of the two types, and oapi-codegen refuses a list of types.
+# A field that holds a JSON Schema is an object or a boolean. The usual ways to state this break client
+# generators. From an `anyOf` of the two types, openapi-generator makes Java that does not compile, and
+# oapi-codegen refuses a list of the two types. So the document excludes all other types, listed here.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 

@@ -66,7 +66,8 @@ def shared() -> dict[str, Any]:
 
 
 def sharing(node: Any) -> Any:
-    """Return this part of the document, with references instead of the shared enumerations."""
+    """Return the part `node` of the document, with a reference in place of each enumeration that has a
+    shared schema."""
     if isinstance(node, list):
         return [sharing(inner) for inner in node]
     if not isinstance(node, dict):

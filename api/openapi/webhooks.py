@@ -78,8 +78,8 @@ class OutboundEvent(Document):
 def webhooks(
     own: Mapping[str, type[BaseModel]], references: dict[Any, Any], examples: Examples
 ) -> dict[str, Any]:
-    """Return all webhooks. Angarium also makes events itself: `own` has the types of these events, and
-    for each type the model of the field `data`."""
+    """Return all webhooks: one for the events that senders submit, and one for each type of event that
+    Angarium itself makes. `own` has these types, each with the model of its field `data`."""
     event = references[OutboundEvent]
     found = {"event": _webhook("event", "An event is delivered", _ABOUT, event, examples.of(event))}
     for event_type, model in own.items():
