@@ -37,7 +37,7 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError, ValueError):
         raw = b""
-    # The decoder also accepts `+` and `/`, but a cursor has only one spelling.
+    # The decoder also accepts other spellings, such as `+` and `/`. Compare with the only valid spelling.
     known = len(raw) == _TAG + 16 and base64.urlsafe_b64encode(raw).decode() == cursor
     if not known or raw[:_TAG] != _tag(listing, environment):
         raise invalid("cursor", "is not a cursor of this list")
@@ -78,8 +78,8 @@ async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Ite
 
 
 def fitting(items: Sequence[Any], most: int) -> int:
-    """Return how many of the first items fit into `most` bytes of JSON: at least one, if there are
-    any."""
+    """Return how many of the first items fit into `most` bytes of JSON. The first item always counts as
+    fitting."""
     size = 0
     for number, item in enumerate(items):
         size += len(orjson.dumps(item)) + 1
@@ -95,11 +95,14 @@ def page(
     below: str | None,
     mark: Callable[[int], str] | None = None,
 ) -> Page[Item]:
-    """Return a page with the first items, as many as PAGE_BYTES allows. If these are all items, the next
-    page starts after the id `below`. If `below` is None, there is no next page.
+    """Return a page with the first items, as many as PAGE_BYTES allows.
 
-    If items are left over, the next page starts after the last item shown. `mark` gets the index of that
-    item and returns the id for the cursor. Without `mark`, the cursor has the item's `id`.
+    If the page has all of `items`, the next page starts after the id `below`, and there is no next page
+    if `below` is None.
+
+    If the page does not have all of `items`, the next page starts after the last item of this page. The
+    cursor then has the id that `mark` returns for the index of this item, or without `mark` the item's
+    `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):

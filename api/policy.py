@@ -20,9 +20,12 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
-    """Raises Refusal 403 if customers lack an ability that the body needs. Each field with an ability of
-    its own needs this ability. In a change, every other field needs the route's ability, and so does a
-    change without fields. For a creation, `check_route` has already checked the route's ability."""
+    """Raises Refusal 403 if the fields of the body need an ability that customers lack.
+
+    A field in `field_abilities` needs its own ability. In a PATCH, every other field needs the route's
+    ability. A PATCH without fields needs the route's ability too. For other methods, `check_route` has
+    already checked the route's ability.
+    """
     patch = route.method == "PATCH"
     asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]
     for name in asked:

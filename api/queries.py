@@ -60,7 +60,8 @@ HttpStatus = Annotated[int, Field(ge=100, le=599), BeforeValidator(_integer)]
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
 Cursor = Annotated[str, Field(description="The `nextCursor` of the previous page.")]
-# The bounds come before the validator: otherwise pydantic does not write them into the JSON Schema.
+# `Field` with the bounds must stand before the validator. Otherwise pydantic does not write the bounds
+# into the JSON Schema.
 PageLimit = Annotated[
     int,
     Field(ge=1, le=PAGE_MOST, description="The most items of the page."),

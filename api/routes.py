@@ -53,7 +53,8 @@ class Method:
     - `name`: `destinations.enable` is the method `enable` of `client.destinations`.
     - `by_hand`: the method is handwritten, not generated.
     - `positional`: optional fields of the body that a caller can give by position.
-    - `once_with`: a field of the body. A client does not repeat a request whose body has this field.
+    - `once_with`: the name of a field. If a request's body has this field, clients never repeat the
+      request.
     - `by_page`: the method of a list returns one page. By default it iterates over all pages.
 
     A list's method with the name `list` always returns one page. A second method, `iterate`, is generated
@@ -96,7 +97,8 @@ class Route:
     - `environment`: the route needs an environment, so a caller with an MCP key must name it.
     - `path_schemas`: the schemas of path parameters that are not ids.
     - `action`: the body can be empty. If `body` is None, the only other allowed body is `{}`.
-    - `streams`: the handler takes the body as it arrives (`Call.chunks`); `body` only documents it.
+    - `streams`: the handler takes the body as it arrives (`Call.chunks`). Then `body` is used only in the
+      OpenAPI document.
     - `content_types`: the accepted media types; `*/*` accepts any or none.
     - `body_schemas`: the schemas of bodies that are not JSON, by media type. By default such a body is a
       string of bytes. A schema with a title becomes a shape of that name.
@@ -107,25 +109,28 @@ class Route:
     - `handler`: None for the two ingestion routes, which `api.ingestion` answers.
     - `at_once`: a function that makes the answer without waiting, and without knowing the caller. The
       door calls this function.
-    - `responses`: the shapes by status. They are needed for bytes, for several statuses, and for routes
-      without a handler; otherwise the handler's return type is the shape. `Nothing` is an empty answer.
+    - `responses`: the shape of the answer for each status. By default the handler's return type is the
+      shape. Bytes, several statuses, and routes without a handler need `responses`. `Nothing` is an empty
+      answer.
     - `content_type`: the answer's media type. Answers that are neither JSON nor HTML are documented as
       bytes.
     - `withheld`: the fields of the answer, such as `request.body`, that are null for a customer who is
       not allowed to see payloads.
-    - `refusals`: the statuses of errors, besides those of every route.
-    - `codes`: the error codes that few routes have, such as `schema_violation`.
+    - `refusals`: the statuses of errors, besides the statuses that every route has.
+    - `codes`: the rare error codes of this route, such as `schema_violation`.
 
     The caller:
 
     - `installation`: only keys of the installation's first workspace can call the route.
     - `opens_session`: a login code of the console can call the route.
-    - `in_grace`: a key's former secret can call the route. It stays valid for a time after a rotation.
-    - `embed`: whether an embed session can call it. It has no default, so every route must state it.
-    - `ability`: the permission that an embed session needs. `field_abilities`: further permissions, for
-      single fields of the body.
+    - `in_grace`: after a rotation, callers can use the key's former secret for a time. The route accepts
+      such callers.
+    - `embed`: states if an embed session can call the route. Every route must state this.
+    - `ability`: the permission that an embed session needs.
+    - `field_abilities`: the permissions that an embed session needs for single fields of the body.
     - `ingestion`: the request counts against the rate of ingestion.
-    - `share`: the kind of share that limits these requests. By default READS for GET, otherwise WRITES.
+    - `share`: the kind of share that limits the route's requests. By default READS for GET, otherwise
+      WRITES.
 
     The clients:
 
@@ -176,7 +181,8 @@ class Route:
     takes_body: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the answer's shape from the handler's return type. Raises TypeError if it has none."""
+        """Take the answer's shape from the handler's return type. Raises TypeError if the handler has no
+        return type."""
         takes_body = self.body is not None or self.action or self.streams
         object.__setattr__(self, "takes_body", takes_body)
         if self.responses:

@@ -69,7 +69,7 @@ class LiveActors(Protocol):
         """Return all deliveries of an environment that are in flight."""
 
     def known(self, environment: int) -> Iterator[str]:
-        """Yield each destination of an environment that has an actor or waiting deliveries."""
+        """Yield the environment's destinations that have an actor or waiting deliveries."""
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""

@@ -21,17 +21,17 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The limit on the waiting requests that a workspace makes with keys. The waiting requests of all its
-# customers together have a limit of the same size. A single client sends about 100 requests at once, on
-# an HTTP/2 connection to the door or on a pool of HTTP/1.1 connections: the limit has room for them.
+# The limit on the waiting requests that a workspace makes with keys. The waiting requests of the
+# workspace's customers have a limit of their own, of the same size. Each limit has room for one client,
+# which sends about 100 requests at once over an HTTP/2 connection or a pool of HTTP/1.1 connections.
 QUEUED = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
 # Each running request uses one place of its workspace. After the request, no other request can use the
 # place for a time: the place rests. The rest is the request's duration multiplied by the number of the
 # workspace's other places. A workspace that sends without pause therefore has one running request on
-# average, however many connections it opens. Durations above this limit, in seconds, count as the limit:
-# such long requests wait for the database, and do not load the event loop.
+# average, however many connections it opens. A request that takes longer than COUNTED_S seconds counts as
+# COUNTED_S, because such a request mostly waits for the database and does not load the event loop.
 COUNTED_S = 0.05
 QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
 # The longest rest of a place. Without this limit, the places of a workspace with hundreds of places could
@@ -236,7 +236,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # Places of outward requests do not rest. Outward requests wait for something outside of this
-        # process, and hardly use the event loop.
+        # The places of OUTWARD requests do not rest, because these requests mostly wait, and hardly use
+        # the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

@@ -1,5 +1,5 @@
 """Streaming of requests and answers in the framework. At most one chunk of a request's body is in memory.
-The source of an answer's body is always closed."""
+The source of an answer's body is closed when the request ends, even if the client has left."""
 
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack
@@ -123,8 +123,8 @@ class _Connection(TrioASGIHTTPConnection):
 
 
 class Path(QuartRule):
-    """A URL rule that can only match requests. The framework's own rules can also build URLs. Compiling
-    the functions that build them would add 0.1 s to each start."""
+    """A URL rule that can only match requests. The framework's own rules can also build URLs, and would
+    compile functions for this. The compilation would add 0.1 s to each start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url

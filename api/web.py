@@ -175,7 +175,8 @@ class Portal:
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
         """Return the answer to a request for the portal, None for another request.
 
-        Unknown workspaces get the same page, so that a client cannot find out which workspaces exist.
+        The page for an unknown workspace is the same as for a known workspace, so that a client cannot
+        find out which workspaces exist.
         """
         if self._page is None or not path.startswith(PORTAL):
             return None

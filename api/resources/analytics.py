@@ -32,8 +32,8 @@ MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# The number of minutes whose counters are read and summed at once. This takes some 2 ms. When 1,440
-# minutes were read at once, other requests waited twice as long, and the request itself was no faster.
+# The number of minutes whose counters are read and summed at once, which takes some 2 ms. With 1,440
+# minutes, other requests would wait twice as long, and the request itself would be no faster.
 PORTION = 360
 AT_ONCE = 200  # points between two checkpoints: some 2 ms, and at most 64 KiB
 TOP = 10  # destinations named for an environment

@@ -1,8 +1,8 @@
 """The answer with a file's bytes: whole, in part, or 304.
 
-A file's bytes, name and type come from an unknown sender. The console has the same origin: a file that
-a browser runs could use the console's sessions. Every file is therefore sent as a download, and browsers
-must never show it as a page.
+A file's bytes, name and type come from an unknown sender. The file's URL has the same origin as the
+console. If a browser ran the file, the file could use the console's sessions. Every file is therefore
+sent as a download, and browsers must never show it as a page.
 """
 
 import base64

@@ -53,7 +53,7 @@ ATTEMPTS = (
     ("MESSAGE", "errorMessage"),
 )
 # The limit on one delivery's attempts as JSON. It has room for 32 responses of 16 KiB, or for five if
-# JSON must escape every character. With event and request, an answer of the API has at most 2 MiB.
+# JSON must escape every character. The whole answer, with the event and the request, has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one
@@ -61,9 +61,9 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """Return the view of a delivery in lists. `flying` has the ids of deliveries in flight, because a row
-    does not show that its delivery is in flight. A delivery that waits for a retry is shown as PENDING
-    while its destination is DISABLED."""
+    """Return the view of a delivery in lists. `flying` has the ids of the deliveries in flight, which the
+    rows do not show. While a destination is DISABLED, its deliveries that wait for a retry are shown as
+    PENDING."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
@@ -181,7 +181,7 @@ async def _page(
     limit: int,
     statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
-    """Return a page. A delivery in flight is DELIVERING there; its row says PENDING or RETRYING."""
+    """Return a page. It shows deliveries in flight as DELIVERING. Their rows say PENDING or RETRYING."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
@@ -203,7 +203,7 @@ async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
     """Return filters that together select the deliveries with these statuses. Rows do not show which
-    deliveries are in flight. For DELIVERING, a filter therefore names the ids of those in flight."""
+    deliveries are in flight, so the filter for DELIVERING has the ids of all deliveries in flight."""
     if statuses is None:
         return [which]
     filters = []
@@ -219,8 +219,8 @@ async def _stored(
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
     """Limit a filter to what the caller can see. An embed session sees only deliveries to its customer's
-    destinations. If the customer has at most FEW destinations, the filter names them, and PostgreSQL
-    reads only their index entries."""
+    destinations. If the customer has at most FEW destinations, the filter names these destinations, so
+    PostgreSQL reads no index entries of other destinations."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which

@@ -46,7 +46,7 @@ async def create(call: Call) -> EmbedSession:
 
 
 def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[str, bool]:
-    """Return, by the name of each ability, True if the workspace's customers have the ability."""
+    """Return the names of all abilities, each with True if the workspace's customers have the ability."""
     permissions = {ability.value: settings.allows(ability) for ability in Ability}
     permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     return permissions

@@ -29,7 +29,8 @@ LISTING = "/events"
 
 
 def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
-    """Return the given customers that the caller can see. `given` None is no filter: return None."""
+    """Return those of the given customers that the caller can see. If `given` is None, return None,
+    which means no filter."""
     return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 

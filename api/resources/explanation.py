@@ -50,8 +50,8 @@ def _rule(judgement: Judgement, to: dict[str, str], accepted_ms: int) -> Explain
 
 
 async def _recorded(call: Call, event: str) -> tuple[list[RecordedDelivery], bool]:
-    """Return the deliveries that were made when the event was accepted, but at most `MOST` of them. Also
-    return True if there can be more."""
+    """Return the deliveries that were made when the event was accepted, at most `MOST` of them, and True
+    if there can be more."""
     which = DeliveryFilter(events=(event,), origins=(DeliveryOrigin.NORMAL,))
     which = await deliveries.own(call, which)
     found = await call.services.delivery_log.deliveries(call.number, which, None, MOST)

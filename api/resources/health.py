@@ -74,9 +74,12 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return the view of a destination's health. `stored_age_s` is the destination's age from
-    `ages_in_store`, None if `ages_in_store` left it out. Without `stored_age_s`, the view shows the
-    age of the oldest delivery in memory. It shows no age if further deliveries wait only in the store."""
+    """Return the view of a destination's health.
+
+    `stored_age_s` is the age of the destination's oldest waiting delivery, as `ages_in_store` returned
+    the age. If `stored_age_s` is None and some deliveries wait only in the store, the view shows no age.
+    If `stored_age_s` is None and none do, the view shows the age of the oldest delivery in memory.
+    """
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,

@@ -84,8 +84,8 @@ async def _by_key(call: Call, text: str) -> list[Found]:
 
 async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
     """Find events and deliveries whose ids begin with `head` and end with `tail`. An id begins with the
-    time of its creation: all ids that begin with `head` are from one period. Only the latest RECENT
-    events and the latest RECENT deliveries of that period are compared."""
+    time of its creation, so `head` gives the period of creation. The search reads only the latest RECENT
+    events and the latest RECENT deliveries of this period."""
     time = head.replace("-", "")[:_TIME_DIGITS]
     low = int(time.ljust(_TIME_DIGITS, "0"), 16)
     high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1

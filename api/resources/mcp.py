@@ -37,7 +37,7 @@ class JsonRpcAnswer(RootModel[dict[str, Any]]):
 
 
 class JsonRpcError(RootModel[dict[str, Any]]):
-    """A JSON-RPC 2.0 error. If the API refused the request, the API's usual error envelope."""
+    """A JSON-RPC 2.0 error, or the usual error envelope of the API if the API refused the request."""
 
 
 async def post(call: Call) -> Answer:

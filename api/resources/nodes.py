@@ -1,4 +1,5 @@
-"""The servers on this database, as the answering server has them in memory."""
+"""The routes for nodes: the servers that use this database. Answers show what the answering server has in
+memory."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -102,8 +102,8 @@ def beginning(text: str, most: int) -> str:
 
 
 def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
-    """Return an attempt's trace headers. They are made by this server's settings: another server with
-    other settings may have sent others."""
+    """Return an attempt's trace headers, made with the settings of this server. If another server with
+    other settings sent the attempt, the sent headers can differ."""
     if call.services.tracing is not None and is_sampled(trace):
         trace = with_span(trace, attempt_span(delivery, number))
     return {

@@ -50,8 +50,8 @@ COLUMNS = (
     ("ID", "destination.id"),
     ("NAME", "destination.name"),
 )
-# The lowest number comes first. A disabled destination with waiting deliveries is as urgent as a failing
-# one: a person must act.
+# The rank of a destination in the order. Rank 0 comes first. A disabled destination with waiting
+# deliveries has the same rank as a failing destination, because both need a person.
 _URGENCY = {
     HealthState.FAILING: 0,
     HealthState.DEGRADED: 1,
@@ -114,8 +114,8 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return the survey with more ages. In the survey, some destinations with waiting deliveries have no
-    age. The ages of the `MOST_AGES` longest queues of such destinations are read from the store."""
+    """Return the survey with missing ages added. In `survey`, some destinations with waiting deliveries
+    have no age. For the `MOST_AGES` of them with the longest queues, read the age from the store."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)

@@ -157,7 +157,8 @@ def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
 
 
 async def _event(call: Call, definition: Definition, identifier: str | None) -> tuple[bytes, str]:
-    """Return the event with this id, or without an id the template's example."""
+    """Return the body and the type of the event with this id. If the id is None, return those of the
+    template's example event."""
     if identifier is None:
         event = definition.example.event
         return json.dumps(event).encode(), _type(event)

@@ -166,7 +166,7 @@ _Before = TypedDict("_Before", {"from": Any})
 
 
 class AuditChange(_Before):
-    """A field before and after a change. Null: it was or is absent. Secrets are `***`."""
+    """A field before and after a change. Null: the field was or is absent. Secrets are `***`."""
 
     to: Any
 

@@ -23,7 +23,7 @@ class DestinationDisabled(Document):
 
 
 class DestinationCircuitOpened(Document):
-    """A destination's circuit opened after repeated failures: only probes are sent."""
+    """A destination's circuit opened after repeated failures. While it is open, only probes are sent."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -41,8 +41,8 @@ class DestinationCircuitClosed(Document):
 
 
 class DestinationFailing(Document):
-    """Ten attempts failed in a row. Or an attempt failed, deliveries then waited for an hour, and none of
-    them succeeded."""
+    """A destination is failing. Either ten attempts failed in a row, or deliveries waited for an hour
+    after a failed attempt and no attempt succeeded in this hour."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -61,7 +61,7 @@ class DestinationRecovered(Document):
 
 
 class DeliveryDeadLettered(Document):
-    """A delivery is in the dead-letter queue: it has no attempts left, or its receiver is gone."""
+    """A delivery is in the dead-letter queue, because it has no attempts left or its receiver is gone."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -76,8 +76,8 @@ class DeliveryDeadLettered(Document):
 
 
 class DestinationDeadLetters(Document):
-    """A destination got more than ten dead letters in a minute. `count` is their number without the first
-    ten, each of which has its own event."""
+    """A destination got more than ten dead letters in a minute. Each of the first ten has an event of its
+    own. `count` is the number of all others."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -92,7 +92,7 @@ class DestinationDeadLetters(Document):
 
 
 class ReplayFinished(Document):
-    """A job has ended: a replay, or a job that cancelled or retried waiting deliveries."""
+    """A job has ended. A job replays deliveries, or cancels or retries waiting deliveries."""
 
     replay_job_id: Uuid
     kind: Word[JobKind]

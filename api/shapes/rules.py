@@ -31,7 +31,7 @@ class RoutingRule(Named, RuleDocument):
 
 
 class PreviewRefusal(TypedDict):
-    """The reason why the event would be refused: the active schema of its type rejects it."""
+    """The reason why the event would be refused: it does not match the active schema of its type."""
 
     code: str
     message: str
@@ -119,7 +119,7 @@ class RulePreview(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """The receivers of an event by the present rules, with reasons, and its recorded deliveries."""
+    """The destinations that the present rules choose for an event, and its recorded deliveries."""
 
     eventId: Uuid
     eventType: str

@@ -159,7 +159,7 @@ export interface AttemptPage {
   searchedTo?: string;
 }
 
-/** A field before and after a change. Null: it was or is absent. Secrets are `***`. */
+/** A field before and after a change. Null: the field was or is absent. Secrets are `***`. */
 export interface AuditChange {
   from: unknown;
   to: unknown;
@@ -1105,7 +1105,7 @@ export interface Event {
   attachments: Record<string, unknown>[] | null;
 }
 
-/** The receivers of an event by the present rules, with reasons, and its recorded deliveries. */
+/** The destinations that the present rules choose for an event, and its recorded deliveries. */
 export interface EventExplanation {
   eventId: string;
   eventType: string;
@@ -1585,7 +1585,7 @@ export interface PreviewInput {
   rule?: RuleTrial | null;
 }
 
-/** The reason why the event would be refused: the active schema of its type rejects it. */
+/** The reason why the event would be refused: it does not match the active schema of its type. */
 export interface PreviewRefusal {
   code: string;
   message: string;

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 
 from angarium.shapes.words import Environment
 
-# A field before and after a change. Null: it was or is absent. Secrets are `***`.
+# A field before and after a change. Null: the field was or is absent. Secrets are `***`.
 AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
 
 

@@ -121,7 +121,7 @@ class BatchEntry(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """The receivers of an event by the present rules, with reasons, and its recorded deliveries."""
+    """The destinations that the present rules choose for an event, and its recorded deliveries."""
 
     eventId: str
     eventType: str

@@ -248,7 +248,9 @@ class Branding(TypedDict):
 
 
 class PreviewRefusal(TypedDict):
-    """The reason why the event would be refused: the active schema of its type rejects it."""
+    """The reason why the event would be refused: it does not match the active schema of its
+    type.
+    """
 
     code: str
     message: str
