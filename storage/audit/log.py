@@ -93,7 +93,7 @@ _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
 # Each pair has a column and the field of `AuditFilter` that filters it. The most selective column comes
-# first: of the filters that a caller gives, the first one in this order determines the index.
+# first. A read uses the index of the first column in this order that the caller filters.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,7 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# A stream (see `storage.log.walk`) of the workspace's own entries: these few entries name no environment.
+# A stream (see `storage.log.walk`) of the entries about the workspace itself, which have no environment.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -139,8 +139,8 @@ class PostgresAudit:
         conditions = [
             f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
         ]
-        # $6 is the workspace or null. The statement must use it: PostgreSQL cannot determine the type of
-        # an unused parameter.
+        # $6 is the workspace or null. The statement must contain $6, because PostgreSQL cannot determine
+        # the type of an unused parameter.
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1

@@ -1,4 +1,4 @@
-"""The queues of waiting deliveries as callers read them. Each read examines a bounded number of rows."""
+"""The API's reads of the queues of waiting deliveries. Each read examines a bounded number of rows."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, waiting_rows
 from storage.database.bridge import Pool
 
-# A destination's `low_seq`: no PENDING delivery has a lower seq. At a destination without lanes, a
-# RETRYING delivery can have a lower seq.
+# Reads a destination's `low_seq`, a lower bound for the seqs of its PENDING deliveries. At a destination
+# without lanes, a RETRYING delivery can have a seq below this bound.
 _LOW = """
 SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
 _COLUMNS = "d.seq, d.id, d.lane, d.status"
@@ -51,8 +51,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# For each destination: the first PENDING delivery of each class, and the RETRYING delivery of the lowest
-# id. Deliveries in flight are passed over. $1 environment, $2 destinations, $3 the deliveries in flight.
+# For each destination: the first PENDING delivery of each class, and the RETRYING delivery with the
+# lowest id. Never returns a delivery in flight. $1 environment, $2 destinations, $3 deliveries in flight.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d

@@ -13,22 +13,22 @@ from storage.database.profiles import Profile
 from storage.database.reading import made_in_slices
 from storage.ownership import of_part
 
-# Rows that one call examines: about 5 ms, so that no reader occupies its connection for long.
+# The rows that one call examines. This takes about 5 ms, so no reader occupies its connection for long.
 EXAMINED = 5_000
 SLICE = 2_000  # rows that become records between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
-    # `count_waiting` can count a million rows from the disk, which takes seconds.
+    # A long limit, because `count_waiting` can count a million rows from the disk, which takes seconds.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # If 20,000 destinations get one event each, 20,000 queues are read: each read must be cheap.
+    # `lean` saves processor time. If 20,000 destinations get one event each, 20,000 queues are read.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # These settings leave only plans along a queue's index. While the table is small, PostgreSQL
-        # would choose a plan with a sort, and keep the plan. After the table has grown, this plan would
-        # read 300,000 rows to return 100.
+        # With these settings, every plan reads a queue along its index. Without them, PostgreSQL would
+        # choose a plan with a sort while the table is small, and keep the plan. After the table has
+        # grown, this plan would read 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -38,8 +38,8 @@ BACKLOG = Profile(
     },
 )
 
-# One connection for each reader (`engine.actors.readers`). There are few readers, because each connection
-# takes megabytes of memory in PostgreSQL: its plans name every partition.
+# One connection for each reader (`engine.actors.readers`). There are few readers, because the plans of a
+# connection name every partition, and so take megabytes of memory in PostgreSQL.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
@@ -86,7 +86,8 @@ _LANES = {
 
 @cache
 def queue_statement(classes: int, lanes: str) -> str:
-    """Return the statement that reads the next waiting deliveries of `classes` queues, merged by seq."""
+    """Return the statement that reads the next waiting deliveries of a destination, in the order of seq.
+    `classes` is the number of delivery classes to read."""
     return _QUEUE.format(
         waiting_rows=waiting_rows(DELIVERY_COLUMNS + ", d.status", classes),
         places=waiting_rows("d.seq", classes),
@@ -98,16 +99,17 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds the lowest waiting seq of each lane in $6, the skipped lanes. It
-    examines only seqs after $4 and up to $7."""
+    """Return the statement that finds the lowest waiting seq of each skipped lane. $6 has the skipped
+    lanes. The statement examines only seqs after $4 and up to $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(waiting_rows=waiting_rows("d.seq, d.lane, d.status", classes, bound))
 
 
 def waiting_rows(columns: str, classes: int, bound: str = "") -> str:
-    """Return the query of the next `EXAMINED` rows of a destination's queues, merged by seq. `columns` is
-    the SQL of the result's columns, and `bound` is SQL of a further condition. Both name the delivery's
-    row `d`. $1 environment, $2 destination, $3 classes, $4 the seq to begin after."""
+    """Return the query of the next `EXAMINED` rows of a destination's queues, in the order of seq. Each
+    delivery class has a queue. `columns` is the SQL of the result's columns, and `bound` is SQL of a
+    further condition. In this SQL, the alias `d` is the row of a delivery. Parameters: $1 environment,
+    $2 destination, $3 classes, $4 the seq to begin after."""
     queues = [
         _WAITING_ROWS.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -184,8 +186,8 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ A
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
 _LOWEST = "00000000-0000-0000-0000-000000000000"
-# The LATERAL looks each snapshot up by its key. A plain join could be planned while the table is still
-# empty, and this plan would later read the whole table.
+# Because of LATERAL, PostgreSQL finds each destination's snapshot by its key. For a plain join, it could
+# make a plan while the table is still empty. This plan would later read the whole table.
 _SNAPSHOTS = """
 SELECT a.place, s.state
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)

@@ -57,8 +57,8 @@ def check_place(folder: Path) -> None:
 
 
 def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
-    """Return the size and SHA-256 of every file of a copied database. `manifest` is PostgreSQL's
-    `backup_manifest`, which states them."""
+    """Return the size and SHA-256 of every file of a copied database, from `manifest`, the content of
+    PostgreSQL's `backup_manifest`."""
     try:
         listed = msgspec.json.decode(manifest)
         return {each["Path"]: (each["Size"], each["Checksum"]) for each in listed["Files"]}

@@ -1,8 +1,8 @@
 """The making of a backup of an embedded database with its files, while its server runs. The calls block.
 
 pg_basebackup copies the database. The copy has the database's state at the end of the copying. Before
-pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. No content
-is missed: each is stored before a row names it, and kept for days after the last such row is deleted.
+pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. The backup
+misses no content: a content is stored before any row names it, and outlives the last such row by days.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
 """The manifest of a backup, and the list of its parts with their SHA-256.
 
-The manifest is written last: a folder without a manifest is no backup. It has the hash of the list, and
-the list has the hashes of the parts. These hashes detect damage; the proof (`storage.backup.proof`)
-detects a forgery.
+The manifest is written last: a folder without a manifest is no backup. The manifest has the hash of the
+list, and the list has the hashes of the parts. These hashes detect damage. A forgery is detected by the
+proof (`storage.backup.proof`).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
 DATABASE = "database"
 FILES = "files"
 PIECE_BYTES = 1 << 20  # read at a time, which bounds the memory for a backup of any size
-# The possible names of a backup's parts: a forged list cannot name any other file.
+# The possible names of a backup's parts. A list that names any other file is refused: it can be forged.
 _PART = re.compile(
     r"database/(?:(?:base|pg_wal)\.tar(?:\.gz)?|backup_manifest)"
     r"|master\.key|files/[0-9]{1,10}/[0-9a-f]{2}/[0-9a-f]{64}"
@@ -100,8 +100,8 @@ def check_sums(folder: Path, sums: str) -> None:
 
 
 def parts_of(folder: Path, sums: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and SHA-256 of every part. Raises BackupError, at the latest after the last part,
-    if the list has changed since `check_sums`."""
+    """Yield the path and SHA-256 of every part. If the list has changed since `check_sums`, this raises
+    BackupError, perhaps only after the last part."""
     hashed = hashlib.sha256()
     with (folder / SUMS).open("rb") as file:
         while line := file.readline(LINE_BYTES):

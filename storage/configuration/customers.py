@@ -27,8 +27,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# COLLATE "C" compares names by their bytes. A name that begins with $2 is below this bound: $2 and two
-# more characters, both of them Unicode's last character.
+# Selects the names that begin with $2. COLLATE "C" compares names by their bytes, so these names are in
+# the range from $2 to the upper bound, which is $2 followed by Unicode's last character twice.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -37,8 +37,8 @@ _PAGE = f"""
           SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
     ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
 """  # noqa: S608 - made of constants only
-# Version 1 is written only if there is no row. A later version is written only if the version before it
-# is stored.
+# Writes version 1 of an account's settings only if the account has no settings yet. Writes a later
+# version only over the version directly before it.
 _REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
@@ -75,7 +75,7 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return the WITH query `own`, which locks a customer's account and raises the account's tally.
+    """Return the WITH query `own`. It locks a customer's account and adds 1 to the account's tally.
 
     The parameter `$first` is the account. The next parameter is the account's tally at the time when its
     quota was checked. If the tally has changed since that time, `own` has no row. Every statement locks

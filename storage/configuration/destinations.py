@@ -117,8 +117,8 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# Locks the script's row first. Another session that wants to remove the script waits for the lock, and
-# then finds that the destination uses the script.
+# This statement locks the script's row first. A session that wants to remove the script waits for this
+# lock. After that, it finds that the destination uses the script, and does not remove the script.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,

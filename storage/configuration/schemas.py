@@ -28,7 +28,7 @@ SELECT_ACTIVE_SCHEMAS = """
     FROM event_schema_types t
     JOIN event_schemas s ON s.environment = t.environment AND s.id = t.active
 """
-# The type's row is locked first, so sessions take version numbers one after the other.
+# Locks the type's row first. Therefore only one session at a time can add a version to the type.
 _CREATE = audited(
     """
         INSERT INTO event_schema_types AS t (environment, event_type, last_version)

@@ -18,9 +18,9 @@ _SELECT = """
     FROM transform_scripts s
     JOIN destinations d ON d.environment = s.environment AND d.id = s.destination
 """
-# All statements lock rows in this order: the account, the script, its destination, the workspace. A
-# second writer waits until the first writer has raised the counts of scripts, and raises them after that.
-# Therefore the version numbers have no gaps, and the limit on scripts is exact.
+# All statements lock rows in this order: the account, the script, its destination, the workspace. While
+# one session changes the counts of scripts, its locks make other sessions wait. Therefore the version
+# numbers have no gaps, and the limit on scripts is exact.
 _CREATE = audited(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1

@@ -90,8 +90,8 @@ def tenant_record(row: Record) -> Tenant:
 SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
-# Version 1 is written only if there is no row. A later version is written only if the version before it
-# is stored.
+# Writes version 1 of a workspace's settings only if the workspace has no settings yet. Writes a later
+# version only over the version directly before it.
 _REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)

@@ -17,8 +17,8 @@ LONG_MINUTES = 7 * 1_440  # a read of this period or a longer one asks for a rol
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# Splits a period. From hour `low` to below hour `high`, the hourly counters are read. For the time before
-# and after these hours, the counters by the minute are read.
+# Splits a period. The hourly counters are read for the hours from `low` (inclusive) to `high`
+# (exclusive). For the time before and after these hours, the counters by the minute are read.
 _SPLIT = """
 WITH split AS MATERIALIZED (
     SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
@@ -37,7 +37,7 @@ _BEFORE = f"{_MINUTES} AND minute >= $3 AND minute < (SELECT low FROM split) * 6
 _AFTER = f"{_MINUTES} AND minute >= (SELECT high FROM split) * 60 AND minute < $4"  # noqa: S608 - constants
 COUNTED = _COUNTS + _LATENCY
 _NAMES = ", ".join(COUNTED + _ERROR)
-# Errors are sent as one array, or as null if there are none: most rows have none.
+# PostgreSQL sends the counts of errors as one array. Most rows have no errors, and send null instead.
 _BY_MINUTE = f"""
 SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(COUNTED)}
 {_MINUTES} AND minute >= $3::integer AND minute < $4::integer ORDER BY minute"""
@@ -51,9 +51,9 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# The three SELECTs of `_BY_HOUR` return different hours, so no GROUP BY follows their UNION: over 720
-# hours with 42 columns each, it would double the time. The sums over minutes become integers, the type of
-# the hourly counters. An integer has room for the counts of an hour.
+# The three SELECTs of `_BY_HOUR` return different hours, so their UNION needs no GROUP BY. A GROUP BY
+# over 720 hours with 42 columns each would double the statement's time. The sums over minutes are
+# converted to integer, the type of the hourly counters. An integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
@@ -89,8 +89,8 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return the number of a row's period, and the counts of the row. The row's first column is the
-    number. The second column has the counts of errors, or null. Then come the columns `COUNTED`."""
+    """Return the first column of a row, which is the number of a period, and the row's counts. The second
+    column has the counts of errors, or null. Then come the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 

@@ -1,10 +1,11 @@
 """The hourly counters, and the deletion of old counters.
 
-After a read of a long period, a roll-up sums the destination's counters by the minute into hourly
-counters.
+A roll-up sums a destination's counters by the minute into hourly counters. It begins after a caller has
+read the destination's analytics over a long period.
 
-A late outcome reopens its hour for the next roll-up. The settle statement of a late outcome and the
-roll-up both lock the destination's row in `destination_rolled`, so the two never run at the same time.
+If an outcome is recorded late, its hour can be rolled up already. The next roll-up then sums this hour
+again. The settle statement of a late outcome and the roll-up both lock the destination's row in
+`destination_rolled`, so the two never run at the same time.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ class Rollup:
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the hour before which only late outcomes can still be counted."""
+        """Return the first hour that cannot be rolled up yet: it can still get outcomes in time."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:
@@ -103,8 +104,8 @@ DESTINATIONS = 500  # that one statement examines: 10 us each if there is nothin
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
 
 # $1 the first hour or minute to keep, $2 and $3 the environment and destination to continue after, $4 the
-# most destinations to examine, $5 the most rows to delete. The recursion jumps along the index from one
-# destination to the next.
+# most destinations to examine, $5 the most rows to delete. The recursive query finds one destination
+# after the other in the index, without a read of the rows between them.
 _DELETE = """
 WITH RECURSIVE known AS (
     (SELECT environment, destination FROM {table}

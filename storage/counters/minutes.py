@@ -9,8 +9,9 @@ from storage.database.columns import Arguments, Column, rows
 
 ERRORS = len(ErrorCategory)
 BUCKETS = 24
-# A minute that ended longer ago than this is late. Outcomes are recorded within seconds, except after an
-# outage of the database. An hour is rolled up when twice this time has passed since its end.
+# An outcome is late if its minute ended longer ago than this. Only an outage of the database makes
+# outcomes late: otherwise they are recorded within seconds. An hour can be rolled up when twice
+# LATE_MINUTES have passed since its end.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -58,9 +59,10 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
     """Return the WITH query that adds minutes to the counters, and the number of its last parameter.
 
-    `late`: a second WITH query reopens the rolled-up hours, from the hour of the earliest minute on.
-    `condition` is appended to the first query's WHERE. All counts of latencies and errors are sent in one
-    flat array: an array for each column would be slower (see `storage.database.columns`).
+    If `late`, a second WITH query marks the hours from the earliest minute on as not rolled up, and the
+    next roll-up sums them again. `condition` is appended to the first query's WHERE. All counts of
+    latencies and errors are sent in one flat array, because an array for each column would be slower (see
+    `storage.database.columns`).
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

@@ -35,14 +35,14 @@ log = structlog.get_logger("angarium.storage")
 T = TypeVar("T")
 # Only these two collections can be sent as arrays, see `bridge`.
 Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
-# A running server answers in milliseconds; a network that drops packets never answers.
+# A running server answers in milliseconds. Without a limit, a network that drops packets blocks for ever.
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 2.0
-# Each combination of a list's filters is a statement of its own. A prepared statement takes about 50 KiB.
+# A prepared statement takes about 50 KiB. There are many: each combination of filters is a statement.
 MAX_PREPARED = 200
 OLDEST_SERVER = 150_000  # as `server_version_num`: PostgreSQL 15 is the oldest that we test
-# Sets up the session before any other statement. Returns the process id of PostgreSQL's backend: behind a
-# pooler, the driver does not know it.
+# Sets up the session before any other statement. Returns the process id of PostgreSQL's backend, because
+# behind a pooler the driver does not know this id.
 _GREETING = """
     SELECT pg_backend_pid() FROM (
         SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
@@ -54,8 +54,8 @@ _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
 """
-# Lets PostgreSQL notice during a statement that the client is gone. It then ends the statement and
-# releases its locks, even if the driver's cancel request does not arrive.
+# PostgreSQL checks during a statement whether the client is gone. If so, PostgreSQL ends the statement
+# and releases its locks, even if the driver's cancel request does not arrive.
 _NOTICE_LOSS = "SET client_connection_check_interval = 2000"  # milliseconds
 
 
@@ -179,7 +179,7 @@ class Connection:
         finally:
             self._release(entered)
 
-    # --- turns: a task holds the connection for a statement, or for a transaction with its statements
+    # --- turns: a turn is one statement or one transaction, during which a task holds the connection
 
     async def _claim(self, *, connect: bool = False) -> bool:
         """Hold the connection for this task. Return False if the task holds it already."""
@@ -311,16 +311,16 @@ class Connection:
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            # No cache of asyncpg: it drops a statement after 5 minutes. `_prepared` is the cache instead.
+            # `_prepared` replaces asyncpg's cache, which drops each statement after 5 minutes.
             statement_cache_size=0,
-            # The other settings follow in the first statement, because a pooler refuses them here.
+            # `_GREETING` sets the other settings: a pooler refuses a login that contains them.
             server_settings={"application_name": f"angarium {self.profile.purpose}"},
         )
 
         names, values = zip(*self.profile.session_settings().items(), strict=True)
         try:
             self._check(raw)
-            # A pooler without a free connection accepts a client, and then delays its first statement.
+            # This needs a limit too: a pooler without a free connection delays the first statement.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return raw, int(await raw.fetchval(_GREETING, names, values))
         except BaseException:
@@ -346,8 +346,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # Without its cache, asyncpg gives statements no names. A second statement without a name would
-        # replace the first.
+        # Without asyncpg's cache, asyncpg gives statements no names. PostgreSQL keeps only one statement
+        # without a name.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
@@ -379,8 +379,8 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # With the driver's own time limit, a timer would stay in the loop until the limit, even
-                # after the answer. The timer would keep the caller's request and its body in memory.
+                # trio's deadline, not the driver's time limit: the driver's timer stays in the loop until
+                # the limit, even after the answer, and keeps the caller's request and body in memory.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
@@ -392,7 +392,7 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Terminate even a closed connection. After a protocol error, the driver closes the connection
-            # without a call of the termination listeners. Without this call, the `Crossing` would keep
-            # its descriptor and its tasks.
+            # Call `terminate` even for a closed connection: it calls the termination listeners, which end
+            # the `Crossing`'s tasks and close its descriptor. The driver does not call these listeners
+            # when it closes the connection after a protocol error.
             raw.terminate()
