@@ -1,8 +1,8 @@
 """The short path for the statements of a busy connection. Trio itself, instead of the asyncio loop, runs
 the driver's coroutine and reads the driver's socket.
 
-A statement takes about fifteen steps of trio's scheduler through the asyncio loop, and two on the short
-path.
+Through the asyncio loop, a statement takes about fifteen steps of trio's scheduler. On the short path, a
+statement takes two steps.
 """
 
 import asyncio
@@ -67,8 +67,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The driver's callback is not needed: it only cancels a timer, and these statements have
-                # no timer. To call it would cost an iteration of the asyncio loop.
+                # Remove the driver's callback: a call would cost an iteration of the asyncio loop. The
+                # callback only cancels a timer, and these statements have no timer.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -83,8 +83,8 @@ class Crossing:
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # No sleep below is longer than `limit_s`. A statement that begins during a sleep is due `limit_s`
-        # later, which is after the end of the sleep. Therefore the watch never notices it too late.
+        # No sleep below is longer than `limit_s`. If a statement begins during a sleep, its time limit
+        # ends after the sleep. Therefore no sleep can miss the end of a statement's time limit.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)

@@ -66,10 +66,15 @@ _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program l
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # `statement_timeout` cancelled the statement
 _LOCKED = "55P03"  # lock not available
-# If a row was locked, the context of PostgreSQL's error has the row's position, such as "(0,5)". The text
-# around the position is in the language of the PostgreSQL server. Without a position, the whole table was
-# locked, for example by a migration: this is contention. A locked row of the tables `_OURS` is contention
-# too, because only Angarium's own sessions lock these rows, and only for a short time.
+# A lock of another session causes one of these errors:
+#
+# - ContentionError if the whole table is locked, for example by a migration.
+# - ContentionError if a row of the tables `_OURS` is locked: only Angarium's own sessions lock these
+#   rows, and only for a short time.
+# - BlockedError if any other row is locked.
+#
+# If a row is locked, the context of PostgreSQL's error has the row's position, such as "(0,5)". The text
+# around the position is in the language of the PostgreSQL server.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(
     r"\b(?:destination_backlog|destination_snapshots|processes|shard_leases)(?:_pkey)?\b"

@@ -1,7 +1,8 @@
 """The renewal of a connection's query plans: a plan made for a small table is slow on a large table.
 
 PostgreSQL keeps a generic plan until the tables' statistics change. A plan made for an empty partition
-reads the whole partition: 3 ms an event at 100,000 rows. A new plan costs 1 to 2 ms.
+reads the whole partition. If the partition has 100,000 rows, this takes 3 ms for each event. To make a
+new plan takes 1 to 2 ms.
 """
 
 import trio
@@ -24,8 +25,9 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Discard the connection's plans if the present pause has ended. Call this before each statement.
-        A statement that is new to the connection sets the pause back to FIRST_S."""
+        """Call this before each statement. If the present pause between two discards has ended, this call
+        discards the connection's plans. If the statement is new to the connection, a pause of FIRST_S
+        begins instead."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

@@ -10,21 +10,22 @@ class Profile:
     """The settings of a connection. All times are in seconds."""
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
-    # PostgreSQL enforces `statement_timeout_s`, and the driver the longer `command_timeout_s`. A
-    # statement that PostgreSQL cancels has written nothing. After the driver's limit, the outcome would
-    # be unknown.
+    # PostgreSQL enforces `statement_timeout_s`, and the driver enforces `command_timeout_s`. PostgreSQL's
+    # limit is shorter, because a statement that PostgreSQL cancels has written nothing. If the driver
+    # stops waiting, the outcome of the statement is unknown.
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
-    # True: a statement opens a lost connection again. False: only `ensure()` and `listen()` do. Each
-    # reconnection renews the epoch of `Ownership`, so a caller reads the epoch after `ensure()`.
+    # True: a statement opens a lost connection again. False: only `ensure()` and `listen()` open it. The
+    # statements of the hot path contain the epoch of `Ownership`, which each reconnection renews. Their
+    # caller therefore calls `ensure()`, then reads the epoch, then runs the statement.
     connects_itself: bool = True
-    # True: if the caller is cancelled, the statement is cancelled and the connection is closed. False:
-    # the statement runs to its end. True is for long statements that can be repeated.
+    # True: if the caller is cancelled, the statement is cancelled and the connection is closed. This is
+    # for long statements that can be repeated. False: the statement runs to its end.
     abandons: bool = False
-    # True: prepared statements use `Crossing`, which saves processor time (except over TLS). True is for
-    # connections with thousands of statements a second, or with queries that tenants can send at any
-    # rate.
+    # True: prepared statements use `Crossing`, which saves processor time. (Over TLS, `Crossing` is not
+    # used.) This is for connections with thousands of statements a second, and for connections with
+    # queries that tenants can send at any rate.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
@@ -45,8 +46,8 @@ class Profile:
 
 
 # How long a statement of the intake or the recorder waits for a locked row. Angarium's own sessions hold
-# a lock for milliseconds. The session of another program can hold a lock for any time. The statement
-# then fails, so that its other rows can be written without the locked row.
+# a lock for milliseconds. The session of another program can hold a lock for any time. After this wait,
+# the statement fails. Its caller can then write the other rows of the statement without the locked row.
 LOCK_WAIT_MS = 100
 
 
@@ -59,14 +60,14 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
         command_timeout_s=10.0,
         settings={
             "lock_timeout": str(lock_wait_ms),
-            # Otherwise, a plan made while a table was empty would scan the whole table when it has grown:
-            # 3 ms an event at 100,000 rows.
+            # Without this setting, a plan made for an empty table would scan the whole table. After the
+            # table has grown to 100,000 rows, this scan would take 3 ms for each event.
             "enable_seqscan": "off",
             # All executions of a statement share one plan, because planning costs more than execution.
             "plan_cache_mode": "force_generic_plan",
-            # The planner must choose the index of the rows' whole key. In a small table, with the
-            # default cost of a comparison, it estimates the same cost for any index that begins with the
-            # environment.
+            # With this cost of a comparison, the planner chooses the index that has the whole key of the
+            # rows. With the default cost and a small table, all indexes that begin with the environment
+            # would seem equally cheap to the planner.
             "cpu_operator_cost": "0.1",
             # No row is looked up twice, so a cache of rows is useless.
             "enable_memoize": "off",
@@ -99,8 +100,8 @@ LOG = Profile(
 )
 LOG_READERS = 4
 # Searches of the delivery log for rare values. Each search gets its own plan, so the planner knows the
-# values when it chooses an index. The settings forbid a scan in the order of the rows, which reads until
-# enough rows match. For a rare value, such a scan would read all rows.
+# values when it chooses an index. The settings forbid scans in the order of the ids. Such a scan reads
+# rows until enough of them match, so for a rare value it would read all rows.
 SEARCH = Profile(
     "search",
     statement_timeout_s=0.1,  # 10 ms find 20 of 10,000,000 rows; a common value takes longer

@@ -28,7 +28,7 @@ _END_MS = (1 << 63) - 1
 # Filters with an index for searches.
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
-# $1 environment, $2 lowest id, $3 and $4 the time of death and the id that all rows stay below, $5
+# $1 environment, $2 lowest id, $3 and $4 the upper bound of the rows (a time of death and an id), $5 the
 # earliest time of death, $6 rows to examine.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
@@ -62,9 +62,10 @@ WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2:
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# `place` numbers the examined dead letters; the latest death has 1. `alike` first groups the dead
-# letters that are equal in all columns of a signature, so that the signature is computed once for each
-# such group. The query reads only the columns `_DEATHS`, so that PostgreSQL can sort the rows in memory.
+# `place` numbers the examined dead letters; the latest death has 1. A signature is computed from some
+# columns of a dead letter. `alike` groups the dead letters that are equal in these columns, so that the
+# signature is computed once for each group of `alike`. The query reads only the columns `_DEATHS`, so
+# that PostgreSQL can sort the rows in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
 _GROUPS = """
@@ -192,8 +193,8 @@ class PostgresDeadLetterLog:
 
 
 def _filters_of(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return True if the filter names exactly one destination. Also return the values of the filter's
-    conditions that no index serves."""
+    """Return a pair. Its first item is True if the filter names exactly one destination. Its second item
+    has the values of the conditions that the index does not serve."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -33,10 +33,11 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# Requeues the named deliveries in order, until the contents of their events reach $19 bytes in all. So
-# the first delivery is always requeued, whatever its size. $18 is the seq of the first delivery, $20 ...
-# $22 are rows of `destination_backlog`. The UPDATE compares the environment with a column of `sized`,
-# because the planner misjudges a comparison with the parameter $3 (see `storage.database.columns.rows`).
+# Requeues the named deliveries in order. A delivery is requeued if the events of the deliveries before it
+# have fewer than $19 bytes of content together. Therefore the first delivery is always requeued, whatever
+# its size. $18 is the seq of the first delivery, $20 to $22 are rows of `destination_backlog`. The UPDATE
+# compares the environment with a column of `sized`, because the planner misjudges a comparison with the
+# parameter $3 (see `storage.database.columns.rows`).
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
@@ -209,8 +210,8 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        # The statements insert no row into a partitioned table. So the missing partition was there
-        # before, and has been removed.
+        # In partitioned tables, the statements only update existing rows. The missing partition therefore
+        # existed when the row was inserted, and has been removed since.
         except PartitionMissingError as error:
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
@@ -219,8 +220,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return the result of an earlier run of the same requeue. The named deliveries that the earlier run
-    did not requeue count as left over: the caller can try them again."""
+    """Return the result of an earlier run of the same requeue. The second part of the result names the
+    deliveries that the earlier run did not requeue. The caller can try these deliveries again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

@@ -290,7 +290,7 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                # A Ctrl-C must not reach PostgreSQL: Angarium still records outcomes, and then stops it.
+                # A Ctrl-C must not reach PostgreSQL: Angarium still needs it to record outcomes.
                 start_new_session=True,
                 **account.arguments(),
             )
@@ -344,7 +344,7 @@ def url_of(postmaster: Postmaster) -> str:
 
 
 def running_url(data_dir: Path) -> str | None:
-    """Return the URL of the server that runs in a data folder, None if none is ready."""
+    """Return the URL of the server that runs in a data folder, None if no server is ready."""
     found = read_postmaster(data_dir.absolute() / "postgres")
     return url_of(found) if found is not None and found.alive and found.ready else None
 

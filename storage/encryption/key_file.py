@@ -135,9 +135,10 @@ def open_secret_box(
 ) -> SecretBox:
     """Return the secret box of this server. Raises SecretBoxError.
 
-    The keys come from the setting, from `key_file`, or from a file in the data folder, which the first
-    start makes. With the operator's own database (`own_database`), the setting or `key_file` is required.
-    Otherwise, a second server on that database would make its own key, which decrypts no stored secret.
+    The keys come from the setting, from `key_file`, or from a file in the data folder. Angarium makes the
+    last file at its first start. If `own_database` is True, the database is the operator's own, and the
+    setting or `key_file` is required. Without this rule, a second server on that database would make its
+    own key, which decrypts no stored secret.
     """
     file = key_file_of(setting, data_dir, key_file)
     if file is None:

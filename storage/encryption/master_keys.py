@@ -170,12 +170,13 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal the next BATCH values of a column with the first key of `box`. These are values that follow
-    the row `after` and are sealed with another key. Return the last row, None if no such values are
-    left.
+    """Seal again the next BATCH values of a column, with the first key of `box`. Only values that follow
+    the row `after`, and are sealed with another key, are sealed again. Return the last row; return None
+    if no such value is left.
 
-    A value that changes between the read and the write is not overwritten. The rows keep their versions,
-    so no process reads the rows again. Raises SecretBoxError if a value cannot be decrypted.
+    A value that changes between the read and the write is not overwritten. The version number of a row
+    does not change, because other processes need not read the row again. Raises SecretBoxError if a value
+    cannot be decrypted.
     """
     rows = await connection.fetch(
         f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only

@@ -88,8 +88,8 @@ class SecretBox:
         return head + ring.ciphers[ring.first].encrypt(nonce, plain, head + place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt a value. Raises SecretBoxError if the key is unknown, the value was changed, or it was
-        sealed for another place (table and row)."""
+        """Decrypt a value. Raises SecretBoxError if the key is unknown, if the value was changed, or if
+        the value was sealed for another place (table and row)."""
         if len(sealed) < _HEAD_BYTES or sealed[:1] != FORMAT:
             raise SecretBoxError("not a sealed value")
         head, body = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES:]

@@ -86,8 +86,8 @@ class ObjectBlobs:
 
     def stop(self) -> None:
         """Stop waiting for answers, because a hanging store must not delay the end of the process.
-        Waiting callers get BlobsAwayError. The contents that these callers write or delete keep their
-        marks, and the next start settles the marks.
+        Waiting callers get BlobsAwayError. They leave the marks (`storage.files.rows`) of the contents
+        that they were writing or deleting. After the next start, Angarium examines these marks.
         """
         self._stopped = True
         for scope in self._under_way:

@@ -22,8 +22,8 @@ import trio
 from engine.files.ports import BlobsAwayError, Spooled
 from engine.model.errors import Refusal
 
-# The size of one write to the disk. Smaller writes would cost more changes of threads, 50 us for each
-# write. Larger writes would need more memory, because each upload collects the bytes of a write in
+# The size of one write to the disk. Each write goes to a thread and back, which costs 50 us, so small
+# writes are slow. Large writes need more memory, because each upload collects the bytes of a write in
 # memory.
 WRITE_BYTES = 128 * 1024
 THREADS = 8  # more threads do not make a disk faster, and each occupies a core while it hashes
@@ -37,7 +37,8 @@ class DiskSpool:
     """Implements `engine.files.ports.Spool` in a folder of this process."""
 
     def __init__(self, folder: Path, reserve: int) -> None:
-        """`folder` contains the folders of all processes. `reserve` bytes of its disk stay free."""
+        """`folder` contains the folders of all processes. The spool leaves at least `reserve` bytes of
+        the disk free."""
         self._all = folder
         self._own = folder / "none"  # until `open`
         self._reserve = reserve
