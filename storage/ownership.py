@@ -23,14 +23,14 @@ from storage.database.locks import Lock
 
 log = structlog.get_logger("angarium.storage")
 
-# A WITH query for other statements. `{process}` and `{epoch}` are parameters of the statement. Every
-# write of the statement must select from `owner`. `owner` has one row if the process has the right to
-# write, otherwise none.
+# A WITH query that other statements contain. `{process}` and `{epoch}` are parameters of the statement.
+# `owner` has one row if the process has the right to write, otherwise none. Every write of the statement
+# must select from `owner`: without the right to write, it then writes nothing.
 INTAKE_OWNER = """owner AS (
     SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
 )"""
-# `{shards}` is a smallint[] without duplicates. `owner` has one row if this process has the leases of all
-# these shards, otherwise none.
+# The same for shards. `{shards}` is a parameter, a smallint[] without duplicates. `owner` has one row if
+# the process has the leases of all these shards, otherwise none.
 SETTLE_OWNER = """leases AS MATERIALIZED (
     SELECT FROM shard_leases
     WHERE shard = ANY({shards}::smallint[]) AND process = {process}::uuid AND epoch = {epoch}::bigint
@@ -54,9 +54,8 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# $1 has the numbers of slots, which are also the numbers of shards. Returns the processes that hold
-# leases of these slots or shards. If $2 is true (a takeover of the whole database), also returns all
-# other processes with the right to write.
+# Returns the processes that hold leases of the slots $1 or of the shards with the same numbers. If $2 is
+# true (a takeover of the whole database), also returns all other processes with the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -72,8 +71,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one slot ends, so all its slots become free. `_NOBODY` gets the free slots that the
-# takeover does not take, until another process takes them.
+# A process that loses one of its slots ends. The takeover does not take all slots of this process. It
+# gives the remaining slots to `_NOBODY`, until another process takes them.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
@@ -123,8 +122,8 @@ def of_part(sql: str, part: WorkerPart, column: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Takeover:
     """The result of a takeover. `live_writers` is the number of other processes' connections that could
-    write when the takeover began. Only a takeover of the whole database counts them. For a part, it is
-    0."""
+    write when the takeover began. These connections are counted only if the takeover is for the whole
+    database. For a part, `live_writers` is 0."""
 
     live_writers: int
 
@@ -150,9 +149,10 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # the highest epoch ever requested, answered or not
-        # Two connections of the intake share its epoch, and both can renew it. The lock makes them renew
-        # it one after the other. Otherwise the lower of two new epochs could reach the database last.
-        # That UPDATE would find no row, as if another process had taken over.
+        # Two connections of the intake share its epoch, and both can renew the epoch. The lock makes them
+        # renew the epoch one after the other. Without the lock, the UPDATE with the lower of two new
+        # epochs could reach the database last. This UPDATE would find no row, as if another process had
+        # taken over.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
@@ -208,7 +208,8 @@ class Ownership:
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
             holders = [row[0] for row in found if row[0] != self.process]
-            # These two statements wait until all statements that hold these rows FOR SHARE have ended.
+            # The holders' running statements have locked these rows FOR SHARE. The next two statements
+            # therefore wait until the holders' statements have ended.
             await upkeep.fetch(
                 "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
             )
@@ -223,8 +224,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # A standby's row has an epoch below 0, which gives no right to write. It is not deleted: the
-            # standby can be writing its row of `nodes`, which refers to it.
+            # Do not delete the row of a standby, which has an epoch below 0 and gives no right to write.
+            # The standby can be writing its row in `nodes`, and that row refers to the row here.
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )
@@ -251,11 +252,12 @@ class Ownership:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Check the right to write, after a statement with `epoch` wrote nothing. Renew the epoch, unless
-        another connection of the intake has renewed it already.
+        """Renew the epoch of the intake, after a statement with `epoch` wrote nothing. If another
+        connection of the intake has renewed the epoch already, do not renew it again.
 
-        Raises ContentionError if this process still has the right to write: the caller then runs the
-        statement again, with the new epoch. Raises OwnershipLostError if another process has taken over.
+        Always raises an error. Raises ContentionError if this process still has the right to write: the
+        caller then runs the statement again, with the new epoch. Raises OwnershipLostError if another
+        process has taken over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:
@@ -266,8 +268,8 @@ class Ownership:
         self._highest += 1
         epoch = self._highest
         # A takeover by another process deletes this row. If the row exists, this process still has the
-        # right to write, whatever the row's epoch is. `epoch < $2` keeps a late statement of a lost
-        # connection from lowering the epoch.
+        # right to write, whatever the row's epoch is. If this UPDATE reaches PostgreSQL late, after its
+        # connection was lost, the condition `epoch < $2` prevents it from lowering the epoch.
         rows = await connection.fetch(
             "UPDATE processes SET epoch = $2 WHERE id = $1::uuid AND epoch < $2 RETURNING epoch",
             self.process,

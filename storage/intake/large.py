@@ -1,7 +1,8 @@
-"""The store of large groups. It writes a large group with several statements in one transaction.
+"""The intake's store for large groups of events. It divides a large group into parts, and writes each
+part with a statement of its own. All these statements are in one transaction.
 
-A single statement for a thousand events would occupy trio's loop for about 8 ms, while the driver encodes
-the arguments. The transaction costs two round trips more than a single statement.
+If one statement wrote a thousand events, the driver would occupy trio's loop for about 8 ms to encode the
+arguments. Between the statements of a transaction, other tasks can run.
 """
 
 from collections.abc import Iterator
@@ -44,9 +45,9 @@ class PostgresLargeIntake(PostgresIntake):
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
     """Yield the parts of a group, each with the number of deliveries in the parts before it.
 
-    A part has some events with all their rows. The rows of destinations and customers come last, in a
-    part of their own with the number 0. Other statements can need these rows, and each written row stays
-    locked until the commit.
+    A part has some events with all their rows. The rows of destinations and customers are in a last part
+    of their own, whose number is 0. These rows stay locked from their write to the commit. They are
+    written last, because other statements can need them.
     """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}

@@ -19,7 +19,7 @@ _rare = attrgetter(  # of an event
     "source", "correlation_id", "request_id", "metadata", "attachments", "file", "hops"
 )
 _NOT_RARE = (None, None, None, None, None, None, 0)
-# Constants, because the look-up of an enumeration's member costs more than a function call.
+# To look up an enumeration's member costs more than a function call, so these members are constants.
 _NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
 
 _EVENT = (
@@ -87,14 +87,15 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
-# For a part of a large group: the base of the part's seqs was drawn before.
+# For a part of a large group. An earlier statement has drawn the seqs of the large group. $3 is the seq
+# of the part's first delivery.
 _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
 # If another event holds an idempotency key, `held` returns that event's claim. ON CONFLICT DO UPDATE
-# locks the claim's row. It finds the row even if the other event's transaction committed after this
-# statement began.
+# locks the claim's row. ON CONFLICT finds this row even if the other event's transaction committed after
+# this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})

@@ -119,8 +119,9 @@ class PostgresIntake:
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
         """Return the result of an earlier run of the group, None if that run wrote nothing.
 
-        The earlier run has ended, even if its connection was lost. A new connection first renews the
-        epoch. The UPDATE that renews the epoch waits until the earlier statement releases its lock.
+        The earlier run has certainly ended, even if its connection was lost. The reason is that a new
+        connection first renews the epoch, with an UPDATE that waits until the earlier run's statement
+        has released its lock.
         """
         events = group.events
         written = await self._present(_FIND_EVENTS, [(e.environment, e.id) for e in events])
@@ -134,8 +135,8 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `lost` has the claims whose key another event holds. The other claims' keys are held by no event
-        # now: their events are returned in `unheld`.
+        # `claims` has the claims of events that are not written. If another event holds a claim's key,
+        # the claim is in `lost`. If no event holds the key now, `unheld` has the claim's event.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

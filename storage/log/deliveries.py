@@ -97,8 +97,9 @@ class PostgresDeliveries:
     """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers` is a pool of the profile SEARCH. It continues a read that has reached its limit on
-        examined rows before its page is full. If `searchers` is None, the page ends there."""
+        """`searchers` is a pool of the profile SEARCH. If a walk has examined as many rows as it can, and
+        its page is not full, a search on this pool continues the page. If `searchers` is None, the page
+        stays short."""
         self._pool = pool
         self._searchers = searchers
 

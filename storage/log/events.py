@@ -34,14 +34,14 @@ SELECT type FROM (
 WHERE starts_with(type, $2::text) AND ($3::text IS NULL OR customer = $3)
 GROUP BY type ORDER BY type LIMIT $4::integer"""  # noqa: S608 - constants
 
-# Finds the event that holds an idempotency key. It is the newest event with this key, so a page of events
-# with this key begins with it.
+# Finds the event that holds an idempotency key. No event with the same key is newer than this event, so a
+# page of the events with this key begins with this event.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
 # Streams (see `storage.log.walk`) for a filter by `correlation_id` or by `request_id`: one stream for
-# each value in the filter. The index of each column has no events whose column is null.
+# each value in the filter. Each of the two columns has an index, which leaves out the events with null.
 _BY_ID = {
     name: stream(
         "events",
@@ -87,8 +87,9 @@ class PostgresEvents:
     """Implements `EventLog` and `EventFinder` of `engine.log.delivery_log` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers` is a pool of the profile SEARCH. It continues a walk that has reached its limit on
-        examined rows before its page is full. If `searchers` is None, the page ends there."""
+        """`searchers` is a pool of the profile SEARCH. If a walk has examined as many rows as it can, and
+        its page is not full, a search on this pool continues the page. If `searchers` is None, the page
+        stays short."""
         self._pool = pool
         self._searchers = searchers
 

@@ -46,10 +46,11 @@ TABLES = (
     PartitionedTable(
         "deliveries",
         "id",
-        # Inserts leave two thirds of each page free for new row versions. A success writes a new version
-        # of its delivery's row. This version includes the attempt and is up to 2.3 times as long. Even if
-        # all rows of a page are settled at once, the new versions fit into this page, so the updates
-        # touch no index. Later reads of the page prune the old versions, so vacuum is not urgent.
+        # Inserts leave more than two thirds of each page free for new row versions. A success writes a
+        # new version of its delivery's row. The new version includes the attempt, and is up to 2.3 times
+        # as long as the old version. Even if all rows of a page are settled at once, the new versions fit
+        # into the same page, so the updates touch no index. Later reads of the page remove the old
+        # versions, so vacuum is not urgent.
         "fillfactor = 30, autovacuum_vacuum_threshold = 100000,"
         " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
     ),

@@ -14,8 +14,8 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# The limit on the rows that a walk examines before the search begins, if the rows are scattered: each row
-# is probably in another page of the disk. To read this many scattered rows takes about 5 ms.
+# The most rows that a walk examines before the search begins, if the rows are scattered on the disk. Each
+# scattered row is probably in a page of its own. To read this many scattered rows takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
 # The least length of the first window. The walk can be so short that all its rows are from one busy
@@ -24,9 +24,9 @@ SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
 # Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
-# Because of OFFSET 0, PostgreSQL chooses the index without regard to ORDER BY and LIMIT. Without OFFSET,
-# PostgreSQL 18 uses the index of ids if the window is in a single partition, and reads all rows of the
-# window. It does so although `enable_indexscan` is off for this connection.
+# Because of OFFSET 0, PostgreSQL chooses the index without regard to ORDER BY and LIMIT. Without it,
+# PostgreSQL 18 would read a window in a single partition along the index of ids, and would read all rows
+# of the window. The setting `enable_indexscan = off` of this connection does not prevent this.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d
@@ -53,7 +53,7 @@ async def search(
     returns the rows of the windows before.
 
     `walked_from` is the id from which the earlier walk went down to `high`. The first window is WIDER
-    times as long as the time between these ids.
+    times as long as the period of this walk.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

@@ -20,8 +20,8 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# The most streams (see `storage.log.walk`) of one plan. If a filter names so many destinations that it
-# needs more streams, the destination is checked on each row instead.
+# The most streams (see `storage.log.walk`) of one plan. If a filter names so many destinations that the
+# plan would need more streams, the plan compares the destination of each row with the filter instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
@@ -106,8 +106,8 @@ def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
 
 
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
-    """Return the values of the column `trouble` that matching rows can have. Return None if rows whose
-    `trouble` is null can match."""
+    """Return the values that the column `trouble` can have in matching rows. Return None if `trouble` can
+    also be null in a matching row."""
     sets = []
     if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
         sets.append(
@@ -163,9 +163,13 @@ def _selection(
 
 
 def _held(which: DeliveryFilter) -> str:
-    """Return which comparison of the status a filter needs, because RETRYING deliveries of DISABLED
-    destinations (`held`) are listed as PENDING: "held as PENDING", "not held", or "" for the usual
-    comparison."""
+    """Return the kind of condition that a filter's statuses need. The destinations `which.held` are
+    DISABLED, and their RETRYING deliveries are listed as PENDING.
+
+    - "held as PENDING": the condition includes these deliveries.
+    - "not held": the condition excludes these deliveries.
+    - "": the condition only compares the status.
+    """
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""

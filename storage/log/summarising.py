@@ -18,13 +18,13 @@ INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday for its last pages
 # How long this job waits for the lock of a partition. An autovacuum of the partition holds the same lock.
-# PostgreSQL cancels an autovacuum if a session has waited for its lock for one second. This job waits
-# less, because it would otherwise cancel autovacuums every minute.
+# If a session waits one second for this lock, PostgreSQL cancels the autovacuum. This job waits less than
+# one second, so that it cancels no autovacuum.
 LOCK_WAIT_MS = 300
 
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Summarises those page ranges of BRIN indexes that are full. If a range that still grows had a summary,
-# inserts would rewrite it, at a cost of 500 bytes of WAL each.
+# Makes the summaries of the full page ranges of BRIN indexes. A range that is not full gets no summary,
+# because each insert into the range would then rewrite the summary, with 500 bytes of WAL.
 # $1 partition, $2 its pages at the previous run, $3 its pages now, $4 true to summarise the last range
 # even if it is not full.
 _SUMMARISE = """

@@ -1,9 +1,10 @@
 """Pages of the log, newest first: a walk down the ids that examines a bounded number of rows.
 
-Rows come from one or several streams, each in the order of its index. A step reads a bounded number of
-rows from each stream. A stream that has more rows stops at some id, and its unread rows can have any id
-below that. The step therefore returns no rows of any stream below the highest of these ids. The next step
-continues there.
+Rows come from one or several streams. A stream returns its rows in the order of its index, newest first.
+A step reads a bounded number of rows from each stream. If a stream has more rows, the last id that was
+read is the stream's bottom, and all unread rows have lower ids. The step returns no row below the highest
+bottom of all streams, because some rows below it are still unread. The next step continues at the highest
+bottom.
 """
 
 import time
@@ -18,9 +19,9 @@ from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 EXAMINED = 2_000  # rows for one page: about 5 ms
 FIRST = 200  # rows of the first step, if rows must match a filter
 AMPLE = 2  # the second step examines this many times the rows that evenly spread matches would need
-# The walk reads the newest day first, then the newest week, then the rest, because the newest day fills
-# most pages. A stream costs 10 us in each partition, even without matches. Four streams in all 39
-# partitions would cost 2 ms.
+# The walk reads the newest day first, then the newest week, then the rest. For most pages, the rows of
+# the newest day are enough. A stream costs 10 us in each partition, even without matches, so four streams
+# in all 39 partitions would cost 2 ms.
 DAYS = (1, 7)
 LOWEST = "00000000-0000-0000-0000-000000000000"
 HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -64,9 +65,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# The row comparisons, like the ORDER BY clause, list an index's leading columns and the id. This makes
-# the planner use that index. If `=` compared the leading columns, the planner would decide by its
-# statistics. For a destination without rows, it could then read all rows of the environment.
+# The row comparisons and the ORDER BY clause have the leading columns of an index, and then the id. This
+# makes the planner use that index. If `=` compared the leading columns, the planner would choose an index
+# by its statistics. For a destination without rows, it could choose to read all rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -81,9 +82,9 @@ def stream(
 ) -> str:
     """Return the SQL for streams of a table's rows: one stream for each row of `source`.
 
-    - `key`: SQL that identifies a stream.
-    - `led`: the index's columns before the id, each with its value as SQL. None: the streams use the
-      primary key.
+    - `key`: SQL of a value that identifies a stream.
+    - `led`: the index's columns before the id, each with its value as SQL. If `led` is None, the streams
+      use the primary key.
     - `only`: SQL of further conditions.
     """
     order = ""
@@ -100,8 +101,8 @@ def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
 
 
 def found(rows: Sequence[Any]) -> Step:
-    """Return a step, made of the rows that its statement returned. A step without matching rows has one
-    row, whose columns of `d` are null."""
+    """Return a step, made from the rows that its statement returned. If no row of the log matched, the
+    statement returned one row with a null id."""
     first = rows[0]
     return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
 

@@ -24,11 +24,11 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# How long a file waits for a lock on a table. While its statement waits, later statements on the table
-# queue behind it. Those have time limits of their own: 8 s for the intake.
+# How long a migration waits for a lock on a table. While the migration waits, later statements on the
+# table wait behind it. This time must be shorter than their time limits, such as 8 s for the intake.
 LOCK_WAIT_MS = 1_000
-# The pauses between two tries, in which the queued statements run. All tries together take a minute and a
-# half. No statement of ours holds a lock that long.
+# The pauses between two tries. In a pause, the waiting statements run. All tries together take a minute
+# and a half. No statement of ours holds a lock that long.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
 # The first line of a file in which each statement is a transaction by itself.
 SEPARATE = "-- each statement alone\n"
@@ -94,8 +94,9 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
     """Apply the missing migrations, and return their number.
 
     Several processes can call this at once: one applies the files, the others wait. A file and its entry
-    in the ledger are one transaction. A file that begins with `SEPARATE` is several transactions instead.
-    If a crash interrupts it, it is applied again from its first statement.
+    in the ledger are written in one transaction. An exception is a file that begins with `SEPARATE`: each
+    of its statements is a transaction. After a crash in such a file, the next call begins again with the
+    file's first statement.
 
     Raises UnsuitableDatabaseError if the schema is newer than this program or was made by other files.
     Raises MigrationError if a file cannot be applied. The previous version of the program then still

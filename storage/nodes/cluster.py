@@ -9,13 +9,13 @@ from storage.database.locks import Lock, locked
 # A server without a heartbeat for this time counts as stopped. The number of parts can be changed when
 # all servers with the old number count as stopped.
 STOPPED_S = 5.0
-# A drained machine whose nodes were not seen for this time is forgotten. Otherwise machines that never
-# return would fill the table. The time is longer than the repair of a machine takes.
+# A drained machine whose nodes were not seen for this time is forgotten, because machines that never
+# return would otherwise fill the table. The repair of a machine takes less than this time.
 DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
-# A node that registers (`storage.nodes.membership`) locks this row FOR SHARE. This statement waits for
-# such nodes, so that none of them registers with a number that is being changed.
+# A node that registers (`storage.nodes.membership`) locks this row FOR SHARE. This statement waits until
+# such nodes have registered. Later nodes wait for this statement's transaction, and see the new number.
 _PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """
@@ -43,7 +43,7 @@ log = structlog.get_logger("angarium.storage")
 
 
 class PartsError(Exception):
-    """The running servers divide the database into a number of parts other than the wanted one."""
+    """The running servers use another number of parts than this server was started for."""
 
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(

@@ -32,9 +32,9 @@ from storage.ownership import Ownership, active_node
 
 NAME_LOOK_S = 0.1  # between two checks whether another machine has this machine's name
 
-# Adds a standby's row to `processes`. The row's epoch is -1: it gives no right to write. Also removes the
-# rows of killed standbys: those with the same address, and those without a heartbeat for an hour. A
-# standby that was only suspended adds its row again.
+# Adds this standby's row to `processes`. The row's epoch is -1, which gives no right to write. Also
+# removes the rows of standbys that were probably killed: they have this standby's address, or have sent
+# no heartbeat for an hour. If such a standby was only suspended, it adds its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -58,8 +58,9 @@ _REGISTER = """
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
-# Two pieces of SQL. `_SESSIONS` is a WITH query: the advisory locks that any session of this database
-# holds. `_LOCKED` is a condition: a session holds the advisory lock of the row `node`.
+# Two pieces of SQL. `_SESSIONS` is a WITH query that returns the advisory locks that sessions of this
+# database hold. `_LOCKED` is a condition on a row `node` of the table `nodes`. It is true if a session
+# holds this node's advisory lock.
 _SESSIONS = """sessions AS MATERIALIZED (
         SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -71,8 +72,8 @@ _LOCKED = """EXISTS (
               AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
                 & 4294967295
         )"""
-# The WITH queries read the advisory locks and the leases once for all nodes. If this node is the only
-# one, the locks are not read: this node needs no look at its own lock.
+# The WITH queries read the advisory locks and the leases only once, not again for each node. This node
+# does not check its own advisory lock. If there is no other node, PostgreSQL therefore reads no locks.
 _BEAT = f"""
     WITH beaten AS (
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
@@ -194,9 +195,9 @@ class Membership:
     async def run(self, every_s: float = BEAT_S) -> None:
         """Send heartbeats until cancelled, at least one every `every_s`. Raises OwnershipLostError.
 
-        A failed query does not end the loop, because it does not show that the right to write is lost.
-        After a lost connection, the next heartbeat is sent at once: other nodes soon count a node without
-        a session as dead.
+        A failed query does not end the loop, because this node can still have the right to write. When
+        the connection is lost, this node connects and sends a heartbeat at once. Otherwise other nodes
+        would soon count this node as dead, because it has no session.
         """
         outage = Outage("the table of nodes")
         while True:

@@ -1,8 +1,8 @@
 """The settle statement: its SQL for each kind of group, and its arguments.
 
-A group of successes has a lean SQL of its own (`storage.recording.successes`). If all deliveries are of
-one day, the statement names that day's partition: an update through the parent table costs 3 us more per
-outcome.
+A group of successes has a lean SQL of its own (`storage.recording.successes`). If all deliveries of a
+group are in the partition of one day, the statement updates this partition. An update of the parent table
+would cost 3 us more for each outcome.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ _SNAPSHOT = (
     Column("destination", "uuid"),
     Column("state", "bytea"),
 )
-# This statement does not insert a missing backlog row. The statement that adds unsettled deliveries to a
-# destination inserts that row.
+# `marked` updates rows of `destination_backlog`, and does not insert a missing row. Another statement
+# inserts the row of a destination: the statement that adds unsettled deliveries to the destination.
 _CLAUSES = """,
 marked AS (
     UPDATE destination_backlog b
@@ -123,9 +123,9 @@ made AS (
     INSERT INTO attempts ({attempt.names})
     SELECT {attempt.values} FROM owner, {attempt.source}{again}
 )"""
-# A delivery keeps its dead-letter status unless the settlement changes it. `trouble` depends on the
-# resulting dead-letter status. This statement changes a FAILED delivery in one case only: the delivery is
-# in the dead-letter queue (1) and is discarded (3).
+# A delivery keeps its dead-letter status unless the settlement changes this status. `trouble` depends on
+# the dead-letter status after the change. The statement changes no FAILED delivery, with one exception: a
+# delivery in the dead-letter queue (`dlq_status` 1) can be discarded (`dlq_status` 3).
 _CHANGED_STATES = """,
 changed AS (
     UPDATE {table} d SET
@@ -145,8 +145,8 @@ changed AS (
       AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
     RETURNING {status} <> 4 OR o.attempt_count <> o.expects AS lasting
 )"""
-# A delivery can become FAILED without an attempt: it is archived or discarded. The response and the error
-# of its last attempt are kept then.
+# An archived or discarded delivery becomes FAILED without a new attempt. It keeps the response and the
+# error of its last attempt.
 _KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
         THEN coalesce({new}, d.{name}) ELSE {new} END"""
 _RESULT = """
@@ -154,15 +154,18 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group's statement runs again, the first run has written either nothing or everything. If it wrote
-# nothing, this run must write everything (`_WHOLE`, and all attempts). If it wrote everything, this run
-# must insert no attempt and make no lasting change. A settlement that only changes the time of a retry is
-# not `lasting`, because every run makes that change again.
+# The condition for the second run of a group's statement. There are two cases:
+#
+# - The first run wrote nothing. The second run must then change all deliveries and insert all attempts.
+# - The first run wrote everything. The second run must then insert no attempt and make no lasting change.
+#
+# If a settlement only changes the time of a retry, its change is not `lasting`: the second run makes this
+# change again.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# When this statement runs a second time for a group, it skips each attempt that the first run has stored
-# in the delivery's row. The LIMIT makes the planner look up each row by its key.
+# The first run of a group's statement can have stored an attempt in its delivery's row. The second run
+# does not insert such an attempt. Because of LIMIT, the planner looks up each delivery by its key.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
@@ -190,8 +193,8 @@ class Statement(Struct, frozen=True):
     arguments: Sequence[Any]
 
 
-# Each day's partition has its own statements, of 7 to 10 kB each. The cache drops the statements of past
-# days.
+# The cache has a limit, because each day's partition has its own statements, with 7 to 10 kB each. The
+# cache drops the statements of past days.
 @lru_cache(KNOWN)
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""

@@ -29,8 +29,9 @@ class PostgresSettle:
         self._freshness = PlanRefresh(connection)
 
     async def settle(self, group: SettleGroup) -> None:
-        """Raises PoisonError if a value cannot be stored, or a settlement's row is missing or differs
-        from its `expects`. Raises OwnershipLostError if a shard of the group is not ours."""
+        """Raises PoisonError if a value cannot be stored, if a delivery's row is missing, or if its
+        number of attempts is not the settlement's `expects`. Raises OwnershipLostError if this process
+        does not have the leases of all shards of the group."""
         # Connect before `_settle` reads the epoch: a new connection has a new epoch.
         await self._connection.ensure()
         try:

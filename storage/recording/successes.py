@@ -1,5 +1,5 @@
-"""The lean SQL of the settle statement, for a group in which every delivery succeeds. For a delivery
-without earlier failures, it changes no column of a B-tree index.
+"""The lean SQL of the settle statement, for a group in which every delivery succeeds. If a delivery had
+no earlier failures, this SQL changes no column that is in a B-tree index.
 
 Most successes are first attempts with a small response. Such an attempt is stored in its delivery's row.
 The view `attempt_log` has all attempts.
@@ -20,8 +20,8 @@ from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import lines_of_each
 
 # A success is single if no other success of the group is for the same destination. `_CLAUSE` counts
-# single successes only. If fewer than half of a group's successes are single, this clause costs more than
-# it saves.
+# single successes cheaply, and cannot count others. If fewer than half of a group's successes are single,
+# `_CLAUSE` costs more than it saves.
 _ONE_IN = 2
 # `width_bucket` needs the lowest duration of each latency bucket. A bucket includes its upper bound, so
 # the next bucket begins at the following millisecond.
@@ -53,8 +53,7 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """How many of a group's successes are single. A single success is the only success of its destination
-    in the group."""
+    """The share of a group's successes that are single (see `_ONE_IN`): none, some or all."""
 
     NONE = auto()
     SOME = auto()
@@ -62,11 +61,11 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return how many of the group's successes are single, and a mark for each success: True if it is
-    single. A destination's test is never marked, because it does not count in the analytics.
+    """Return the share of single successes, and a mark for each success. The mark is True if the success
+    is single. A destination's test is never marked, because it does not count in the analytics.
 
-    Return NONE if too few successes are single (`_ONE_IN`). Also return NONE if one success is so old
-    that its hour can already be rolled up.
+    The share is NONE, without marks, if too few successes are single (`_ONE_IN`), or if one success is so
+    old that its hour can already be rolled up.
     """
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
@@ -138,7 +137,7 @@ changed AS (
 
 
 class Successes(Struct, frozen=True):
-    """The properties of a group that determine the SQL of its clauses."""
+    """The properties of a group of successes that determine the SQL of `success_clauses`."""
 
     inline: bool  # all successes are first attempts with small responses
     single: Singles
