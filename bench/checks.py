@@ -44,7 +44,8 @@ def whole(
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:
-    """Count the events that first arrived after a later event of the same path and lane."""
+    """Count the events that arrived too late: a newer event of the same path and lane arrived before the
+    event's first arrival."""
     highest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: set[tuple[str, int]] = set()
     wrong = 0

@@ -28,8 +28,8 @@ LINEAR = 0.9  # the least share of one node's deliveries a second times the node
 # Enough connections to keep a node's core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# The average number of events that one commit writes. For `single`, with 64 connections, it was measured
-# (docs/decisions/0071). `sixteen` has a quarter of the connections, so it gets a quarter of the events.
+# The average number of events in one commit, for two scenarios. `single` has 64 connections; its number
+# was measured (docs/decisions/0071). `sixteen` has 16 connections, so a quarter of the number is assumed.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
 # The stages before the answer.
 ACCEPTING = frozenset({"parse", "route", "commit"})
@@ -37,8 +37,8 @@ OUTCOMES, OUTCOMES_S = 256, 0.025  # a full group of outcomes, and the wait of a
 # Each client waits between an answer and its next request. The wait is random, up to this time. Without
 # the wait, all clients and nodes would act at the same instants.
 WAY_S = 0.005
-# Simulated seconds. The first 2 s are not counted, because the groups have not yet reached their final
-# size: 16 nodes settle a tenth fewer events per second than later.
+# Simulated seconds. The first 2 s are not counted, because the groups are still smaller than later. In
+# the first 2 s, 16 nodes settle a tenth fewer events per second than later.
 WARM_S, SECONDS = 2.0, 4.0
 SHARED = "PostgreSQL's cores", "the disk of its log"
 FULL = 0.9  # a resource that is busy for this share of the time counts as saturated
@@ -77,7 +77,8 @@ class Disk(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """A kind of load. `relayed`: a load balancer sends requests to any node."""
+    """A kind of load. `relayed`: a load balancer sends each request to any node, and this node relays the
+    request to the node that owns the workspace. Otherwise, clients send to the owner."""
 
     name: str
     costs: Costs
@@ -130,8 +131,8 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
     """Split the measured CPU time per event into the cost of a group and the cost of an event. An event
-    in a small group costs more, because fewer events share the cost of the group. The difference
-    determines the cost of a group. If both arguments are equal, a group costs nothing."""
+    in a small group costs more, because fewer events share the cost of the group. The difference between
+    `in_small` and `in_large` determines the cost of a group. Without a difference, a group costs 0."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
     groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node
@@ -176,8 +177,8 @@ class _Node:
 
 
 class Cluster:
-    """A cluster under one load. The CPU cost of a group (`node_group_s`, `database_group_s`) is divided:
-    half is spent when a group of events is committed, half when a group of outcomes is settled."""
+    """A cluster under one load. A group of events is committed at once, and later a group of outcomes is
+    settled at once. Each of the two costs half of `node_group_s` and half of `database_group_s`."""
 
     def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
         self._shape, self._costs = shape, shape.costs

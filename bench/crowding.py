@@ -1,6 +1,6 @@
 """The creation of thousands of destinations by SQL: copies of one destination and its rule.
 
-The API would need 40,000 requests and minutes; the copies take seconds.
+The copies take seconds. The API would need tens of thousands of requests, and minutes.
 """
 
 import asyncio
@@ -76,11 +76,12 @@ def crowd(
     customers: bool = True,
     workspaces: bool = False,
 ) -> Crowd:
-    """Copy the destination `template` of `key` (default: the service's key) and its rule `count` times.
+    """Copy a destination and its rule `count` times. The server reads the copies at its next start.
 
+    `template`: the ID of the destination. `key`: the API key of its environment (default: the service's).
     In `url`, `{}` is replaced by the number of the copy. `customers`: each copy has its own customer;
     otherwise all copies in an environment get the same events. `workspaces`: each copy has its own
-    workspace, evenly distributed over workers. The server reads the copies at its next start.
+    workspace, and the workspaces are evenly distributed over the workers.
     """
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
@@ -193,7 +194,7 @@ async def _places(
 
     The end of a workspace's ID determines the worker that owns the workspace. With `alone`, the IDs end
     with 0, 1, 2 and so on, so the workspaces are spread over the workers. Otherwise, all IDs end like the
-    ID of the template's workspace, so one worker owns all workspaces.
+    ID of the workspace `like["workspace"]`, so the owner of that workspace owns all new workspaces.
     """
     names = list(Environment)[:1] if alone else list(Environment)
     first, step = (0, 1) if alone else (int(str(like["workspace"])[-2:], 16), 0)

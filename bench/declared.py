@@ -43,8 +43,8 @@ class Delivery(Form, frozen=True, rename="camel"):
 
 
 class Group(Form, frozen=True):
-    """A group of equal destinations. Each destination gets its own events. With `fanout`, each
-    destination gets all events of the group.
+    """A group of destinations with the same settings. Each event goes to one destination of the group.
+    With `fanout`, each event goes to all destinations of the group.
 
     `takes`: the name of another group; this group also gets the other group's events. `dead`: the run
     does not wait for deliveries to this group. `customers`: each destination belongs to its own customer,

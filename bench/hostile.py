@@ -52,8 +52,8 @@ class Cost:
 
 
 class Loop:
-    """The long steps of a server's event loop since the creation of this object. The server logs at most
-    one long step a second."""
+    """Finds the long steps of a server's event loop since the creation of this object, in the server's
+    log and in its statistics."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -63,7 +63,8 @@ class Loop:
     def longest(self) -> Step | None:
         """Return the long step with the most CPU time, or None if there was no long step.
 
-        The log can omit a step. Therefore the server's own maximum since its start is used, too.
+        The server logs at most one long step a second, so the longest step can be missing in the log.
+        Therefore the maximum in the server's statistics is used, too.
         """
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()

@@ -129,7 +129,8 @@ def listed(counts: Counter[Any]) -> str:
 
 
 def schemas(place: Place) -> str:
-    """C1: create each schema; post and preview its event three times each."""
+    """C1: create each schema of `SCHEMAS`. Then post the schema's event three times, and preview this
+    event three times."""
     found = []
     for name, (schema, value) in SCHEMAS.items():
         kind = f"judged.{name}"
@@ -361,8 +362,8 @@ ROWS = (
     Row("H2", "floods of HTTP/2 frames", "each ended within 200 ms of CPU", floods, most_mib=20),
     Row("H4", "a dead letter retried with answers of control characters", "<= 2 MiB", records),
     Row("M5", "a destination that is the service itself", "refused with a reason", loops, LOOP_S),
-    # The last row uses up the workspace's share of CPU for filters and schemas, and would delay other
-    # rows.
+    # This row uses up the workspace's share of CPU for filters and schemas. It is last, because it would
+    # delay the rows after it.
     Row("C2", f"{RULES:,} rules of {PATTERNS} long patterns, previews, new types, a dry run",
         "a step < 20 ms, the dry run ends, the other's replay unharmed", rules, 12, prepare=many_rules),
 )  # fmt: skip

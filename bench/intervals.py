@@ -46,7 +46,7 @@ def within(t: float, freedom: float) -> float:
 
 
 def quantile(probability: float, freedom: float) -> float:
-    """Return the t for which the event |T| <= t has this probability."""
+    """Return the t for which `within(t, freedom)` is `probability`."""
     low, high = 0.0, 1.0
     while within(high, freedom) < probability:
         high *= 2

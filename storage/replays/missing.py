@@ -21,9 +21,9 @@ SELECT id::text AS id, type, occurred_at_ms, customer, correlation_id, source,
 FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
-# An event is missing if it has no delivery to the destination. `had` has the events that were accepted
-# with a delivery to the destination. Such deliveries of consecutive events are in one range of ids. The
-# NOT EXISTS leaves out events that got a delivery to the destination later, for example by a replay.
+# An event is missing if it has no delivery to the destination. `had` lists the events whose acceptance
+# created a delivery to the destination. $4 and $5 are the range of these deliveries' ids. The NOT EXISTS
+# leaves out events that got a delivery to the destination later, for example by a replay.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d

@@ -1,9 +1,10 @@
 """Reads for jobs that cancel waiting deliveries or retry them. Each read finds the next waiting
 deliveries, in a bounded number of rows.
 
-A cursor moves first through a destination's PENDING deliveries, in order of class and seq. There it is a
-UUID made of the class and the seq. Then it moves through the RETRYING deliveries, in order of id. There
-it is a delivery's id. A UUID made of class and seq is lower than all deliveries' ids.
+A cursor moves first through a destination's PENDING deliveries, in order of delivery class and seq.
+During this part, the cursor is a UUID made of the class and the seq. Then the cursor moves through the
+RETRYING deliveries, in order of id. During this part, the cursor is a delivery's id. A UUID made of class
+and seq is lower than all deliveries' ids.
 """
 
 from collections.abc import Sequence
@@ -141,13 +142,13 @@ async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStat
 
 
 def cursor_of(queue: int, seq: int) -> str:
-    """Return the cursor that continues after the PENDING delivery with this class and seq."""
+    """Return the cursor that continues after the PENDING delivery of the class `queue` with this seq."""
     return str(UUID(int=queue << _SEQ_BITS | seq))
 
 
 def seqs_after(cursor: str) -> list[int]:
-    """Return, for each class, the seq after which to continue, given a cursor among PENDING deliveries.
-    For the classes before the cursor's class, it is the highest seq: no deliveries are left there."""
+    """Return for each delivery class the seq after which the next read begins. The class of the cursor is
+    partly read. Lower classes are completely read, so their seq is the highest possible one."""
     number = UUID(cursor).int
     at, seq = number >> _SEQ_BITS, number & (1 << _SEQ_BITS) - 1
     last = (1 << _SEQ_BITS - 1) - 1

@@ -52,8 +52,8 @@ from storage.replays.statements import (
 
 EXAMINED = 2_000  # rows that one step examines: about 5 ms
 # A dry run counts deliveries by event type. Clients can invent any number of types. Therefore a dry run
-# that has reached this number of types adds no new types. The step that reaches the number still counts
-# all its types.
+# adds no new types once it has this number of types. It checks the number only between two steps, so its
+# last step that adds types can exceed the number.
 TYPES_MOST = 1_000
 TYPES_PLACE = 5  # the first 5 arguments of `place_of` determine the rows to examine
 HIGHEST_MS = (1 << 48) - 1
@@ -76,8 +76,8 @@ READERS = 2  # one for jobs that are counted, one for jobs that replay
 
 
 class PostgresReplays:
-    """Implements `engine.replay.ports.ReplayStore`. `intake`: the intake's connection. Only `enqueue`
-    uses this connection, because the intake calls `enqueue` between the intake's own statements."""
+    """Implements `engine.replay.ports.ReplayStore`. The intake calls `enqueue` between two of its own
+    statements. Therefore `enqueue` uses `intake`, the intake's connection. Other methods use `pool`."""
 
     def __init__(self, pool: Pool, intake: Connection, ownership: Ownership) -> None:
         self._pool = pool
@@ -114,8 +114,8 @@ class PostgresReplays:
     ) -> ReadRange:
         """Read the next originals of a destination, beginning after `leg.cursor`.
 
-        If `lane` is given, read only originals of this lane, which earlier reads skipped. They begin
-        after the lane's own cursor (`leg.parked[lane]`) and end at `leg.cursor`.
+        If `lane` is given, the lane was parked, and earlier reads skipped its originals. Then read only
+        originals of this lane, from its own cursor (`leg.parked[lane]`) to `leg.cursor`.
         """
         query, _ = query_of(job)
         if lane is None:
@@ -130,8 +130,8 @@ class PostgresReplays:
         found = [] if first["id"] is None else rows
         lost = _without(found)  # their events were removed or erased
         originals = deliveries_of(row for row in found if row["id"] not in lost)
-        # Usually the next read continues after the last examined row. If a limit left rows out, the next
-        # read continues after the last returned row.
+        # Usually the next read continues after the last examined row. If `limit` or `max_bytes` left
+        # matching rows out, the next read continues after the last returned row.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return ReadRange(
@@ -147,8 +147,8 @@ class PostgresReplays:
         """Return the arguments of the statement that examines the next rows of deliveries.
 
         If the job has patterns of event types, an extra read first finds the event types in the next
-        rows. The types that match the patterns become an argument. The second result is True if the extra
-        read found `EXAMINED` rows: then more rows can follow.
+        rows. The types that match the patterns become an argument. The second result is True if more rows
+        can follow, because the extra read found `EXAMINED` rows.
         """
         query, also = query_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
@@ -281,8 +281,8 @@ def _leg_with_lanes(row: Record) -> Leg:
 
 
 def query_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the query that finds a job's originals, and the arguments that only this query
-    has."""
+    """Return the name of the query that finds a job's originals, and the arguments that this query has in
+    addition to those of `place_of`."""
     selection = job.selection
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)

@@ -11,8 +11,8 @@ from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 from storage.ownership import INTAKE_OWNER
 from storage.replays.jobs import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 
-# The queries for the rows to examine. $1: the environment. $2: the destination. The IDs of the rows are
-# above $3 and below $4. $5: the most rows.
+# The queries that read the rows to examine. $1: the environment. $2: the destination. The queries read at
+# most $5 rows, whose IDs are above $3 and below $4.
 _STRAIGHT = """
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
@@ -49,7 +49,8 @@ SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
        (SELECT count(*) FROM examined) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
 FROM matched"""
-# One lane only (${lane}), or all lanes except the parked lanes (${others}).
+# If ${lane} is given, only the rows of this lane; otherwise all rows except those of the parked lanes
+# (${others}).
 _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
 )
@@ -79,20 +80,20 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 @cache
 def types_statement(query: str) -> str:
-    """Return the SQL that reads the event types of the examined rows. Each type has its number of rows,
-    and the last ID of these rows. `query`: a name in `_QUERIES`, for the query that examines the rows."""
+    """Return the SQL that groups the examined rows by event type. For each type, it reads the number of
+    rows and their highest ID. `query`: the name in `_QUERIES` of the query that examines the rows."""
     return _TYPES.format(query=_QUERIES[query].replace("$10", "$6"))
 
 
 @cache
 def count_statement(query: str) -> str:
-    """Return the SQL that counts the matching rows among the examined rows, by event type."""
+    """Return the SQL that counts, by event type, the examined rows that match (`_MATCHES`)."""
     return _COUNT.format(query=_QUERIES[query], matches=_MATCHES)
 
 
 @cache
 def read_statement(query: str) -> str:
-    """Return the SQL that reads the matching rows among the examined rows, each with its event."""
+    """Return the SQL that reads the examined rows that match (`_MATCHES`), each with its event."""
     first = 10 if query == "straight" else 11
     return _READ.format(
         query=_QUERIES[query],

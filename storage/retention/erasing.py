@@ -14,9 +14,9 @@ from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.walk import LOWEST
 
-# $2: the events. $3: the time of the erasure. $4 and $5: for each event, the lowest and the highest ID of
-# the deliveries that were accepted with the event. The primary key finds them by this range. An event has
-# few other deliveries (replays); the second SELECT finds these.
+# $2: the events. $3: the time of the erasure. $4, $5: for each event, the lowest and the highest ID of
+# the deliveries that were accepted with the event. The first SELECT finds them by primary key.
+# The second SELECT finds the event's other deliveries (replays), which are few.
 _ITS = """
     SELECT w.event, d.id, d.status, d.trouble
     FROM unnest($2::uuid[], $4::uuid[], $5::uuid[]) w (event, first, last)
@@ -116,8 +116,9 @@ _EVENTS = """
     WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
     ORDER BY id LIMIT $4::integer
 """
-# The erasure of a customer can be requested again while it runs. The second request raises `below`,
-# because newer events must be erased, too. Then `below` differs from $3, and the erasure continues.
+# An erasure erases the customer's events with IDs lower than `below`. $3 is the `below` that the erasure
+# has read. A second request that comes meanwhile increases `below`, because newer events must be erased,
+# too. Then `below` differs from $3, and the erasure continues.
 _ERASED = """
     UPDATE customer_erasures SET cursor = $4::uuid, events = events + $5::bigint,
         finished_at_ms = CASE WHEN below = $3::uuid THEN $6::bigint END

@@ -51,8 +51,8 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Start the next run now. This is needed after the wall clock was set, because new IDs need
-        partitions for the new time."""
+        """Start the next run now. Call this after the wall clock was set: new IDs then contain the new
+        time, and rows with these IDs need partitions for this time."""
         self._due.set()
 
     async def run_once(self) -> list[str]:

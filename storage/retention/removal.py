@@ -67,10 +67,11 @@ _ORDER = {"deliveries": 0, "attempts": 1, "events": 2}
 async def remove_old_partitions(
     connection: Connection, now_ms: int, retention_days: int
 ) -> list[str]:
-    """Remove the partitions older than `retention_days` that nothing needs; return their names.
+    """Remove the partitions that are older than `retention_days` and no longer needed. Return the names
+    of the removed partitions.
 
-    A day with an unsettled delivery is kept. Events are kept while a delivery of another day (a replay)
-    needs them.
+    A partition has the rows of one day. All partitions of a day are kept while a delivery of this day is
+    unsettled. The day's events are also kept while a replay of a later day needs them.
     """
     # Use the earlier of two times: this server's time and the database's time. If only one of the two
     # clocks is wrong and far ahead, retention does not remove the whole log.
@@ -118,8 +119,8 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
     elif Partition("deliveries", partition.day).name in kept:
         found = True
     elif partition.table == "events":
-        # Only replays and inspections can belong to an event of another day. They are few, and have their
-        # own index.
+        # A delivery and its event can be of different days only if the delivery is a replay or an
+        # inspection. Replays and inspections are few, and have their own index.
         low, high = bounds_of(partition.day)
         found = await connection.fetch_value(
             f"""
