@@ -36,14 +36,14 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The number of requests determines the number of inserted groups and of system calls. With 60,000
-# requests, there are 100 groups, which take 0.1 s, and 600,000 system calls, which also take 0.1 s.
+# Requests for each inserted group, and system calls for each request. With 60,000 requests, a calibration
+# inserts 100 groups in 0.1 s, and makes 600,000 system calls in 0.1 s.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: they extend the table's files and fill caches
-# Each floor is measured several times during a measurement of the service. If a floor's highest value is
-# more than this many times its lowest value, the measurement was disturbed. On a shared machine, a floor
-# changes by 10 % within an hour.
+# Each floor is measured several times during a measurement of the service. If a floor's highest value,
+# divided by its lowest value, is more than `DRIFT`, the measurement was disturbed. On a shared machine, a
+# floor changes by 10 % within an hour.
 DRIFT = 1.15
 
 _SCHEMA = """

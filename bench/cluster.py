@@ -1,7 +1,7 @@
 """A simulated cluster: 1 to 16 nodes on one PostgreSQL, `python -m bench cluster`.
 
 It shows how the deliveries per second increase with the number of nodes, and which resource saturates
-first. The CPU costs were measured (`bench/cluster.json`, or a file of results with profiles). Each node
+first. The CPU costs are read from `bench/cluster.json`, or from files of results with profiles. Each node
 has one core, and PostgreSQL has several. One write to PostgreSQL's log completes all commits that wait
 for it. The model ignores contention for locks in PostgreSQL, and limits of the network.
 """

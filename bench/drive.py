@@ -151,7 +151,8 @@ def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
 
 
 def _allowed(given: argparse.Namespace) -> None:
-    """Raise RefusedError unless the server is on this machine, or its owner has agreed."""
+    """Raise RefusedError if the options are wrong. A server on another machine needs the option
+    `--i-own-this-server`."""
     if urlsplit(given.url).scheme not in ("http", "https"):
         raise RefusedError("--url must begin with http:// or https://")
     if given.cacert and urlsplit(given.url).scheme == "http":

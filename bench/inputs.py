@@ -112,7 +112,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Row:
-    """An input. `most_mib`: the most MiB by which the server's memory may grow."""
+    """One of the worst inputs. `most_mib`: the most MiB by which the server's memory may grow."""
 
     name: str
     sent: str

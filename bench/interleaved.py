@@ -53,7 +53,7 @@ class Cost:
 
 
 def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
-    """Run a load generator's plan, in which each event makes one delivery; return the cost of an event.
+    """Run a load generator's plan, and return the cost of an event. Each event must make one delivery.
     Raises Broken unless all events were accepted, arrived once, and were recorded."""
     floor = receiver.floor(service.floor_requests)
     done = work(service, receiver, plan, lambda accepted: accepted)
@@ -74,8 +74,8 @@ def in_turns(
 ) -> Measurement:
     """Measure `first` and `second` once in each round, in alternating order, after a warm-up round.
 
-    After `rounds` rounds, further rounds follow while the confidence interval of the ratio is wider than
-    `wide`, up to `most` rounds in total.
+    After `rounds` rounds, further rounds follow until the confidence interval of the ratio is at most
+    `wide` wide, or until there are `most` rounds.
     """
     sides = (first, second)
     for side in sides:

@@ -108,7 +108,7 @@ def read_statement(query: str) -> str:
 
 
 _OWNER = INTAKE_OWNER.format(process="$1", epoch="$2")
-# The job's row is locked first, so a cancellation waits until the step is complete.
+# This statement locks the job's row first, so a cancellation waits until the job's step is complete.
 _TURN = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
@@ -288,9 +288,9 @@ UPDATE replay_jobs SET skipped = skipped + left_over.more
 FROM left_over WHERE environment = $3 AND id = $4
 RETURNING 1"""
 )
-# At first, the total is the number of deliveries that the job has counted. If a counted delivery changes
-# before the job reaches it, the job does not replay it. Therefore the final total is computed again: it
-# is the number of deliveries that the job has enqueued or skipped.
+# At first, the job's total is the number of deliveries that the job has counted. A counted delivery that
+# changes before the job reaches it is not replayed, so this total can be too high. Therefore this
+# statement sets the total to the number of deliveries that the job has enqueued or skipped.
 COMPLETE = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,

@@ -71,7 +71,7 @@ async def remove_old_partitions(
     of the removed partitions.
 
     A partition has the rows of one day. All partitions of a day are kept while a delivery of this day is
-    unsettled. The day's events are also kept while a replay of a later day needs them.
+    unsettled. The day's events are also kept while a replay or an inspection of a later day needs them.
     """
     # Use the earlier of two times: this server's time and the database's time. If only one of the two
     # clocks is wrong and far ahead, retention does not remove the whole log.
