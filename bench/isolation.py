@@ -161,9 +161,9 @@ def isolation(
     """Measure with each neighbour in `worst` (comma-separated names, or `all`), at `percent` of the
     neighbour's full size. If a promise is broken with one neighbour, the run continues with the next.
 
-    `held`: measure the machine's part on a second server, divide each ratio by this part, and compare the
-    quotient with `BAR`. `nodes`: the number of the server's workers. If there are several, the neighbour
-    and the healthy tenant belong to different workers.
+    `held`: compare a figure with `BAR`. The figure is the ratio of the tenant's latency with and without
+    the neighbour, divided by the same ratio with the neighbour on a second server. `nodes`: the number of
+    the server's workers. If there are several, the neighbour and the tenant belong to different workers.
     """
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
@@ -174,8 +174,8 @@ def isolation(
             group = [each for each in chosen if each.secure is secure]
             if not group:
                 continue
-            # Both servers have the same number of workers: a server with fewer workers could use fewer
-            # cores, and its neighbour would slow the tenant down less.
+            # Both servers have the same number of workers. With fewer workers, the second server could
+            # use fewer cores, so the neighbour on it would take less CPU from the tenant.
             alike = partial(Neighbourhood, service, secure=secure, workers=nodes)
             service.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             servers = [stack.enter_context(alike()) if secure else service]
@@ -261,7 +261,8 @@ def _part(service: Service, key: str, nodes: int) -> int:
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """Measure the tenant with a neighbour. If there are two yards, the second is on another server."""
+    """Measure the tenant without a neighbour, and with the neighbour in each of `yards`. The first yard
+    is a workspace on the tenant's server. A second yard is a workspace on another server."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:

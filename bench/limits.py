@@ -36,8 +36,8 @@ _SHAPE = {  # these fields of a plan determine the CPU of its requests
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """A program's limit. `micros`: the program's CPU for a request. `measured`: requests a second while
-    other programs use the cores, too."""
+    """A program's limit. `micros`: the program's CPU for a request. `measured`: the requests a second
+    that were measured while other programs used the cores, too."""
 
     micros: float
     measured: float
@@ -58,7 +58,8 @@ class Limits(Struct, frozen=True, rename="camel"):
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
     """Measure the limits, then reset the receiver.
 
-    The generator posts to a server that does nothing. `bench.calibration` posts to the receiver.
+    For the generator's limit, the generator posts to a server that does nothing. For the receiver's
+    limit, `bench.calibration` posts to the receiver.
     """
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))

@@ -28,8 +28,8 @@ PAYLOAD = "x" * 950
 ITEMS = 400  # in an event whose evaluation is expensive
 EVENT_BYTES = 256 * 1024  # the maximum of an event
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
-# A second address of this machine. Some limits of the server apply to each client address, so a harmful
-# client with this address uses up only its own limits.
+# A second address of this machine, for harmful clients. The server has some limits for each client
+# address. A harmful client with this address does not use up the limits of the healthy tenant's address.
 OTHER_ADDRESS = "127.0.0.2"
 # Public pages, unknown paths, a wrong method, a wrong key.
 ANONYMOUS = (
@@ -120,8 +120,8 @@ def judged(caller: Caller) -> None:
 
 
 def dear(caller: Caller) -> None:
-    """Post the most expensive events of the largest size: expensive to parse, and to route because each
-    event has another type."""
+    """Post the most expensive events of the largest size. Their payloads are expensive to parse. Each
+    event has a type of its own, so the events are also expensive to route."""
     payloads = [
         b"[" + b",".join([each] * ((EVENT_BYTES - 1_000) // (len(each) + 1))) + b"]"
         for each in (

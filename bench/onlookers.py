@@ -25,6 +25,7 @@ SCRAPE_MS = 50.0  # of 20,000 destinations
 STEP_S = 0.005  # the longest allowed step of the event loop during a scrape
 READ_BYTES = 65536
 # The server limits the number of streams. A closed stream counts until the server next writes to it.
+# Therefore the server can refuse a new stream at first. A client asks again, for at most this time.
 PLACE_S = 30.0
 
 
@@ -146,9 +147,9 @@ def onlookers(
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
     """Scrape the metrics; return the costs, and the long steps of the event loop.
 
-    `longSteps` also counts steps that were long because another program used the core. Such a step has
-    little CPU. `stepCpuMs` is the most CPU of a logged step. The server logs at most one long step a
-    second, so some steps are not in the log.
+    `longSteps`: the number of long steps. A step can be long although it used little CPU, because another
+    program used the core. `stepCpuMs`: the most CPU of a long step in the server's log. The server logs
+    at most one long step a second, so `longSteps` can be higher than the number of logged steps.
     """
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []

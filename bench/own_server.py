@@ -21,7 +21,8 @@ class RefusedError(Exception):
 
 
 def loopback(url: str) -> bool:
-    """Return True if every address of a URL's host is this machine's own. Raises RefusedError."""
+    """Return True if every address of a URL's host is this machine's own. Raises RefusedError if the host
+    has no address."""
     host = urlsplit(url).hostname or ""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

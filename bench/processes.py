@@ -29,8 +29,9 @@ def cpu_s(root: int, but: int | None = None) -> float:
 
 
 def _living_cpu_s(pid: int, fields: list[str]) -> float:
-    """Return the CPU seconds of a process. The process's CPU clock is exact. `fields` has only ticks of
-    10 ms, and a server delivers a hundred events in such a tick."""
+    """Return the CPU seconds of a process. They are read from the process's CPU clock, which is exact. If
+    this clock cannot be read, they are read from `fields` (/proc/PID/stat), which counts in steps of
+    10 ms."""
     with suppress(OSError):
         return time.clock_gettime(~pid << 3 | _CPU_CLOCK)
     return sum(int(field) for field in fields[11:13]) / _TICKS

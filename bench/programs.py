@@ -57,7 +57,8 @@ def _claim(port: int) -> socket.socket:
 
 
 def _first_of_kernel() -> int:
-    """Return the kernel's first ephemeral port. If too few ports are below that port, return 65536."""
+    """Return the port below which the bench chooses its ports. This is the kernel's first ephemeral port,
+    or 65536 if too few ports are below the first ephemeral port."""
     try:
         first = int(KERNELS_PORTS.read_text().split()[0])
     except OSError:  # not Linux: the first of macOS

@@ -136,8 +136,8 @@ class Generator:
 
     def _wait(self, seconds: float) -> None:
         if self.plan.open:
-            # epoll's timeout has a resolution of a millisecond, select's of a microsecond. So
-            # this waits with select; epoll's descriptor becomes readable when epoll has events.
+            # select has a timeout in microseconds, epoll only in milliseconds. Therefore this code waits
+            # with select for the descriptor of epoll, which is readable when epoll has events.
             select.select((self.poll,), (), (), seconds)
             seconds = 0.0
         for fd, _ in self.poll.poll(seconds):

@@ -28,9 +28,9 @@ class Plan:
     # `[[rate, seconds], ...]`: steps that follow each other. They determine `events`. An event that is
     # not posted before its step ends is not posted at all, and is reported as `unsent`.
     steps: list[list[float]] = field(default_factory=list)
-    # If above 0, the number of event types, which replace `event_type`. Their names are `bench.0`,
-    # `bench.1` and so on, or begin with another `stem`. Each type gets the same number of events, unless
-    # `zipf` is given.
+    # The number of event types. If it is 0, all events have the type `event_type`. Otherwise the types
+    # are `<stem>.0`, `<stem>.1` and so on. Each type gets the same number of events, unless `zipf` is
+    # given.
     types: int = 0
     # The exponent of Zipf's law: the k-th type has 1/k^zipf times the events of the first type. Without
     # `types`, this applies to the lanes instead.
@@ -50,8 +50,9 @@ class Plan:
     # second key, and so on.
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
-    # If above 0, each connection uses this number of successive keys in turns. For connection k, they
-    # begin at index k * `keys_of_connection`. The last key of `keys` is followed by the first key.
+    # If above 0, each connection uses this number of keys in turns. The first key of connection k has the
+    # index k * `keys_of_connection` in `keys`, and its other keys follow it. After the end of `keys`, the
+    # index continues at 0.
     keys_of_connection: int = 0
     # If true, each connection k has its own lane `c<k>`. The numbers of the lane's events begin at
     # k * LANE_SPAN + `first`.

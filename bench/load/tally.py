@@ -70,7 +70,8 @@ class Part:
         self.wall_s += other.wall_s
 
     def report(self, *, hdr: bool, span_s: float) -> dict[str, Any]:
-        """Return the results as JSON-ready values. `span_s`: the duration for `acceptedPerSecond`."""
+        """Return the results as JSON-ready values. `acceptedPerSecond` is the number of accepted events
+        divided by `span_s`."""
         found = histogram(self.latencies_s)
         figures: dict[str, Any] = {
             "accepted": self.accepted,

@@ -96,7 +96,8 @@ class Recorded(Service):
 
 
 def counted(path: Path) -> tuple[Counter[str], int]:
-    """Return the number of a record's blocks by module, and the bytes of all blocks together."""
+    """Return the number of allocated memory blocks by module, and the bytes of all blocks together.
+    `path`: the record."""
     by_stack: Counter[int] = Counter()
     modules: dict[int, str] = {}
     size = 0
@@ -128,7 +129,8 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return an index into the parts of a library file's path: there, the module's dotted name begins."""
+    """Return the index of the first part of a library file's path that belongs to the module's dotted
+    name."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

@@ -1,4 +1,4 @@
-"""The record of a server's allocations. A second file, next to the record, switches recording on.
+"""The record of a server's allocations. The server records while a second file exists next to the record.
 
 `memray` records each allocation with its Python stack. This costs several times as much CPU as the
 server's own work.
@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The recorder of one record at `path`. It begins when the file `<path>.wanted` appears, and ends
-    when that file is removed."""
+    """The recorder of one record at `path`. The recording begins when the file `<path>.wanted` appears,
+    and ends when this file is removed."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end the record if the wish has changed. The event loop calls this repeatedly."""
+        """Begin the record if `<path>.wanted` has appeared. End the record if this file has been removed.
+        The event loop calls this method repeatedly."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # only a recorded server imports it
@@ -40,10 +41,10 @@ def wish(path: Path) -> Path:
 
 
 def begun(path: Path) -> Path:
-    """Return the file that exists from the beginning of the recording on."""
+    """Return the file that the recorder creates when the recording has begun."""
     return path.with_name(path.name + ".begun")
 
 
 def done(path: Path) -> Path:
-    """Return the file that exists once the record is complete."""
+    """Return the file that the recorder creates when the record is complete."""
     return path.with_name(path.name + ".done")

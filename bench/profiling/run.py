@@ -8,7 +8,8 @@ from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
 # The most events of the run that records allocations. Each event makes some hundred allocations, so more
-# events would make the record too large. With far fewer, opening the connections would dominate.
+# events would make the record too large. With far fewer events, most of the recorded allocations would
+# come from the opening of connections.
 EVENTS = 2_000
 _NUMBER = "events"  # the size with the number of posted events
 TENTH = 0.1  # the share whose error the note states, at 95 %

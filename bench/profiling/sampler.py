@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# The CPU time between two samples, for 333 samples in a second of CPU. A kernel with a timer of 250 Hz
-# sends the signal only at a tick of 4 ms, so it gives 250 samples in a second of CPU.
+# The CPU time between two samples. It gives 333 samples in a second of CPU. A kernel with a timer of
+# 250 Hz sends the signal only every 4 ms, so it gives 250 samples in a second of CPU.
 INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of other threads' samples
 CALL = (
@@ -97,8 +97,9 @@ class Sampler:
             self.collections[info["generation"]] += 1
 
     def flush(self) -> None:
-        """Write the samples since the last flush, and the present values of the other numbers. CPU and
-        collections are totals that only grow."""
+        """Write the samples since the last flush, and the process's other numbers. `userS`, `systemS`,
+        `gcS` and `collections` (of the garbage collector) are totals since the start. `blocks` is the
+        present number of allocated blocks."""
         counts, self._counts = self._counts, Counter()
         stacks: Counter[str] = Counter()
         for stack, count in counts.items():

@@ -185,7 +185,8 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """If a stack ends with a system call, return the call's peer, such as `receivers`; otherwise None."""
+    """Return the program with which a stack's system call exchanges bytes, such as `receivers`. Return
+    None if the stack does not end with a system call."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -198,7 +199,7 @@ def system_call_of(stack: Sequence[str]) -> str | None:
 
 
 def split(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of each stage, and of the system calls by peer."""
+    """Return the share of each name that `part_of` returns."""
     return _shares((part_of(stack.split(";")), count) for stack, count in stacks.items())
 
 
@@ -209,7 +210,8 @@ def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
 
 def part_of(stack: Sequence[str]) -> str:
     """Return the name for which a stack counts. A stack that ends with a system call counts for `system
-    calls, <peer>`; any other stack, for its stage."""
+    calls, <program>`, with the program that `system_call_of` returns. Any other stack counts for its
+    stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
