@@ -90,8 +90,8 @@ def nodes(
     single events of many workspaces, batches of many workspaces, and events for one hot destination. Then
     measure the latencies of relayed events, at `rate` relayed events a second.
 
-    `events`, `batches` and `hot` are the numbers of events of each kind. The results of the first `warm`
-    rounds do not count; `rounds` further rounds do.
+    `events`, `batches` and `hot`: the numbers of events of the three kinds. The results of the first
+    `warm` rounds do not count. Then follow `rounds` rounds whose results count.
     """
     with ExitStack() as stack:
         made, servers = stack.enter_context(_servers(service, receiver, workspaces))

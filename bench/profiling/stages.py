@@ -111,8 +111,8 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# The work of these modules counts for the stage of their caller. If no caller has a stage, the work
-# counts for the stage in this table.
+# The work of these modules counts for the stage of the calling module. If no calling module has a stage,
+# the work counts for the stage in this table.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",

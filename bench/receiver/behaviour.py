@@ -59,9 +59,9 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a request. The receiver sends `status` after `after_s` seconds; if `after_s` is
-    infinite, it never answers. `hung`: the request counts as arrived when it is answered, not when it is
-    received."""
+    """The answer to a request. The receiver sends `status` after `after_s` seconds. If `after_s` is
+    infinite, the receiver never answers. `hung`: if True, the arrival of the request has the time of the
+    answer, not the time at which the request was received."""
 
     status: int = 200
     after_s: float = 0.0
@@ -78,8 +78,8 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
     `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets
     `fail_status`. `dead`: the receiver accepts requests and never answers. `flap`: the receiver is well,
-    fails and hangs by turns; it answers the requests of a hanging phase when it is well again. `places`:
-    the most requests of one path that are served at the same time; 0: no limit.
+    fails and hangs in turns. Requests of a hanging phase are answered when the receiver is well again.
+    `places`: the most requests of one path that are served at the same time; 0: no limit.
     """
 
     latency: Latency = Latency()
