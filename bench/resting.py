@@ -8,8 +8,9 @@ from bench.checks import Broken
 from bench.service import Service, call
 
 LOOK_S = 0.05
-# A server rests if it and its database used at most two clock ticks of CPU in three intervals of
-# `LOOK_S`. Timers, leases and the background writer always use some milliseconds a second.
+# A server rests if it and its database together used at most two clock ticks of CPU in the last 0.15 s
+# (`RESTING_LOOKS` times `LOOK_S`). Timers, leases and PostgreSQL's background writer always use some
+# milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum

@@ -30,7 +30,7 @@ class Machine(Struct, frozen=True, rename="camel"):
 
 
 class Source(Struct, frozen=True, rename="camel"):
-    """The measured source: a commit of this repository, and whether the source tree had other changes."""
+    """The measured source: a commit of this repository, and whether the source tree differed from it."""
 
     version: Annotated[str, _says("of the project")]
     commit: Annotated[str, _says("full hash; empty if the tree is not a repository")]

@@ -177,8 +177,9 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee. Then measure the rate of the knee, a rate that is `times` as high, and the rate of
-    the knee again. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
+    """Find the knee, which is the highest rate that the server sustains. Then measure the server at the
+    knee, at a rate `times` as high, and at the knee again. Raises `Broken` if an answer is neither an
+    acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]

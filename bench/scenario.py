@@ -18,8 +18,8 @@ Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number
 
 
 class Serve(Protocol):
-    """A function that starts a server with environment variables. It can run another program, or yield a
-    server that runs already."""
+    """A function that starts a server with the environment variables `settings`. The function can also
+    start a variant of the server's program, or return a server that runs already."""
 
     def __call__(
         self, settings: Mapping[str, str] | None = None
@@ -28,9 +28,9 @@ class Serve(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measurement that has a name. The function `measured` takes the sizes and a function that starts
-    servers (None: `measured` starts its own servers). `measured` raises `Broken` if events were lost,
-    invented or out of order."""
+    """A measurement that has a name. The function `measured` has two parameters: the sizes, and a
+    function that starts servers. If the second parameter is None, `measured` starts its own servers.
+    `measured` raises `Broken` if events were lost, invented or out of order."""
 
     name: str
     about: str
@@ -72,8 +72,8 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Figures that are not numbers become notes. `serve` makes the server. A `serve` other than the default
-    is used even if the caller offers another server.
+    Figures that are not numbers become notes. `serve` makes the server. If `serve` is the default, the
+    caller of the scenario can pass another function that makes the server.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

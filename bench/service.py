@@ -107,8 +107,8 @@ class Receiver:
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return how many events arrived after a later event of the same path and lane. Only the first
-        arrival of an event counts. `bench.receiver.record` explains `lanes` and `span`."""
+        """Return how many events arrived too late: a newer event of the same path and lane arrived before
+        the event's first arrival. `bench.receiver.record` explains `lanes` and `span`."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
@@ -327,7 +327,8 @@ class Service:
         return str(made["id"])
 
     def settled(self, still_s: float = 30.0) -> bool:
-        """Return True once all deliveries are settled, or False after `still_s`."""
+        """Return True once all deliveries are settled. Return False if this takes more than `still_s`
+        seconds."""
         give_up = time.monotonic() + still_s
         while time.monotonic() < give_up:
             waiting = self.api("GET", "/deliveries?status=PENDING&limit=1")["items"]

@@ -1,4 +1,4 @@
-"""The soak: half of the full rate for a long time, with receivers that fail, hang and recover.
+"""The soak: load for a long time, with receivers that fail, hang and recover.
 
 Memory, descriptors, threads, tasks and latency must not grow. PostgreSQL must clean up after the
 updates, housekeeping must remove old partitions, and in the end all events must be delivered.
@@ -123,8 +123,8 @@ class Sampler(threading.Thread):
 
 
 class Flapping(threading.Thread):
-    """A thread that switches a receiver again and again from healthy to failing, hanging and healthy. At
-    the end the receiver is healthy."""
+    """A thread that makes a receiver healthy, failing and hanging in turns. At the end the receiver is
+    healthy."""
 
     def __init__(self, receiver: Receiver, whole_s: float) -> None:
         super().__init__(name="flapping")

@@ -1,6 +1,7 @@
 """The set-up of a declared scenario: servers, a receiver, and destinations with their rules.
 
-Event types are named by scenario and group, so that scenarios can share a server.
+The name of an event type contains the scenario and the group. Therefore several scenarios can share a
+server, and each destination gets only the events of its own scenario.
 """
 
 from contextlib import ExitStack
@@ -16,8 +17,8 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# `fill` dates its deliveries within the last hour. Deliveries of the run then go to the same daily
-# partition.
+# `fill` gives its deliveries times within the last hour, so that the filled deliveries and the deliveries
+# of the run are in the same daily partition.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment

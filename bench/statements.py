@@ -61,9 +61,9 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Make one measurement in the process. For each statement, the result has the CPU microseconds
-        that the client and the database use for one delivery. `logBytes` is the write-ahead log of one
-        delivery in both statements together."""
+        """Let the process of `bench.statement_cost` make one measurement. For each statement, the result
+        has the CPU microseconds that the client and the database use for one delivery. `logBytes` is the
+        size of the write-ahead log that both statements together write for one delivery."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
@@ -116,7 +116,7 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
 
 
 def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
-    """Return the medians of a tree's rounds as figures. An example of a figure's name is
+    """Return the medians over the rounds of one source tree as figures. An example of a figure's name is
     `accept64Client`, or `settle64ManyClient` with many destinations."""
     figures = {
         f"{kind}{name}{side.capitalize()}": round(

@@ -27,8 +27,8 @@ class Timeline:
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample while the `with` block runs. The counts of arrivals and CPU continue from the totals of
-        earlier blocks."""
+        """Sample while the `with` block runs. If this method was used before, the counts of arrivals and
+        the CPU seconds continue from the last totals."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True

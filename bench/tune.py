@@ -88,7 +88,8 @@ class Trying:
     def __init__(
         self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
     ) -> None:
-        """`stem` becomes a part of the paths and event types, so that each receiver has its own."""
+        """`stem` becomes a part of the paths and event types. With different stems, several receivers
+        get different paths and event types."""
         self._service = service
         self._receiver = receiver
         self._wanted = wanted

@@ -66,8 +66,8 @@ def work(
     recorded.
 
     `due` takes the number of accepted events and returns the number of arrivals to expect. `settled`
-    returns True once the outcomes of the deliveries are recorded. The default of `settled` returns True
-    once no delivery is unsettled. Raises Broken if outcomes stay unrecorded.
+    returns True once the outcomes of the deliveries are recorded (default: once the service's environment
+    has no unsettled delivery). Raises Broken if outcomes stay unrecorded.
     """
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:

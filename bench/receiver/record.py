@@ -136,8 +136,9 @@ class Record:
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
         """Return counts, the receiver's CPU for a request, and latencies from `sentAt` to arrival.
 
-        `first` and `end` (exclusive) limit the latencies to events with these numbers. `held` in the
-        result: how long the receiver delayed its answers, without the answers that it sent at once.
+        If `first` and `end` are given, only the latencies of the events from `first` up to `end`
+        (exclusive) count. `held` in the result: the distribution of the times for which the receiver
+        delayed answers. Answers that were sent at once are not in this distribution.
         """
         low = -1 if first is None else first
         high = 2**63 if end is None else end
@@ -169,9 +170,10 @@ class Record:
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count the events that first arrived after a later event of the same path and lane.
+        """Count the events that arrived too late: a newer event of the same path and lane arrived before
+        the event's first arrival.
 
-        With `lanes`, the lane of event n is n mod `lanes`. With `span`, it is n // `span`. Without
+        With `lanes`, the lane of event n is n mod `lanes`. With `span`, the lane is n // `span`. Without
         `lanes` and `span`, all events of a path are in one lane.
         """
         if lanes:

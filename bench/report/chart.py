@@ -24,7 +24,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot. `ticks`: labels of the horizontal axis by value, instead of the computed ones."""
+    """A plot. `ticks`: the labels of the horizontal axis, by value. If `ticks` is empty, the labels are
+    computed."""
 
     title: str
     across: str

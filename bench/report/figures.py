@@ -30,8 +30,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """A table of a run that has steps, such as rates. `name` is the name of the steps, such as `rate`.
-    `values` has a row for each rate, with the medians of `figures`."""
+    """A table of a run that has steps. `name` is the kind of step, such as `rate`. `values` has a row for
+    each value of the step, such as each rate. The row has the medians of `figures` at this value."""
 
     name: str
     figures: list[str]
@@ -96,7 +96,7 @@ def sizes_text(run: Run) -> list[str]:
 
 
 def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
-    """Return the steps of all valid measurements, by name (such as `rate`) and by value (such as
+    """Return the steps of all valid measurements, by kind of step (such as `rate`) and by value (such as
     1000)."""
     found: dict[str, dict[float, list[Step]]] = {}
     for each in good(run):
@@ -106,8 +106,8 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield a table for each name of steps, such as `rate`. The table has a row for each rate, with the
-    medians of the compared figures."""
+    """Yield a table for each kind of step, such as `rate`. The table has a row for each value of the
+    step, such as each rate. The row has the medians of the compared figures at this value."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:

@@ -180,8 +180,8 @@ def _timeline(run: Run) -> Iterator[Markup]:
 
 
 def _usual(run: Run) -> Measurement | None:
-    """Return a typical measurement: the median in the first compared figure. Only valid measurements with
-    a timeline count."""
+    """Return the measurement whose value of the first compared figure is the median. Only valid
+    measurements with a timeline count. Return None if there are none."""
     timed = [each for each in good(run) if len(each.timeline) > 2]
     names = [row.figure for row in rows(run) if row.compared]
     if not timed:

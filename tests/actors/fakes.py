@@ -1,4 +1,5 @@
-"""A world for the actors: a store in memory and a sender that tests control, all on a mock clock."""
+"""A world for the actors: a store in memory, and a fake sender whose outcomes the tests choose. Both use
+a mock clock."""
 
 import random
 from collections import Counter
@@ -435,8 +436,8 @@ class World:
                 self.store.backlog_rows.pop(destination, None)
 
     async def requeue_slowly(self, chance: random.Random) -> None:
-        """Requeue a random dead delivery, if there is one. As in the intake, no group is written at the
-        same time."""
+        """Requeue a random dead delivery, if there is one. It holds the lock `_intake`,
+        so no group is committed at the same time. The real intake does not commit then, either."""
         async with self._intake:
             dead = [
                 row.delivery
