@@ -5,8 +5,8 @@ Under overload the server accepts some events and must refuse all others with 42
 event must arrive. The number of events a second that arrive in time must stay about the same as at the
 knee.
 
-The latency of the answers is compared with the average wait by Little's law: the number of connections
-divided by the accepted events a second.
+The latency of the answers is compared with the average wait that follows from Little's law. This wait is
+the number of connections divided by the accepted events a second.
 
 Below the knee, the p99 from due time to arrival is a few milliseconds. Above the knee, it reaches
 hundreds of milliseconds.

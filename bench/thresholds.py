@@ -32,8 +32,8 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return the bars for conditions under which a run fails. The condition `p99>50ms` becomes the bar
-    that p99 is at most 50 ms. Raises ValueError for an invalid condition."""
+    """Return the bars for conditions under which a run fails. For example, the run fails if `p99>50ms`,
+    so the bar is that p99 is at most 50 ms. Raises ValueError for an invalid condition."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

@@ -6,7 +6,8 @@ the process or reset the peak of its memory.
 
 
 def stay_traceable() -> None:
-    """Keep the server of this process open to inspection. Call this before you import the server."""
+    """Allow other processes of the same user account to inspect this process. Call this function before
+    you import the server."""
     from api import core_dumps
 
     core_dumps.forbid_core_dumps = lambda: None

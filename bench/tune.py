@@ -1,8 +1,9 @@
 """`python -m bench tune`: find the best concurrency for a receiver. It tries several fixed settings,
 then `auto`.
 
-Every setting is tried at its own destination on one server. The destination gets more events than it can
-deliver or, with `--rate`, that number of events a second. Arrivals are counted after a warm-up.
+Each setting has its own destination on one server. Without `--rate`, a destination gets more events than
+it can deliver. With `--rate`, it gets this number of events a second. Arrivals are counted after a
+warm-up.
 """
 
 import argparse

@@ -47,7 +47,7 @@ def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], uni
 
 
 def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
-    """Return a bar for each value, on a logarithmic scale; `ours` has its own colour."""
+    """Return a bar for each value, on a logarithmic scale. The bar named `ours` has its own colour."""
     across = scale([*values.values()], NAMES, NARROW - ROOM, log=True)
     if across.low * 1.5 > min(values.values()):  # otherwise the shortest bar would have no length
         across = scale([*values.values(), min(values.values()) / 2], NAMES, NARROW - ROOM, log=True)

@@ -436,8 +436,8 @@ class World:
                 self.store.backlog_rows.pop(destination, None)
 
     async def requeue_slowly(self, chance: random.Random) -> None:
-        """Requeue a random dead delivery, if there is one. It holds the lock `_intake`,
-        so no group is committed at the same time. The real intake does not commit then, either."""
+        """Requeue a random dead delivery, if there is one. The lock `_intake` prevents that a group is
+        committed at the same time. The real intake does not commit a group then, either."""
         async with self._intake:
             dead = [
                 row.delivery
