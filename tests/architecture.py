@@ -95,10 +95,10 @@ def methods_and_functions(trees: Iterable[ast.Module]) -> tuple[set[str], set[st
 
 
 def late_callbacks(tree: ast.Module, methods: Set[str], functions: Set[str]) -> Iterator[str]:
-    """Yield each attribute of another object to which the code assigns a method or a function.
+    """Yield each assignment that gives a method or a function to an attribute of another object.
 
-    In a constructor, assigning `self` counts as well. Attributes named `on_...` are always yielded.
-    A value is taken for a method if its name is in `methods`, because types are not known here.
+    In a constructor, assigning `self` counts as well. Assignments to attributes named `on_...` are always
+    yielded. Types are not known here, so a value counts as a method if its name is in `methods`.
     """
     own = {*methods_of(tree)}
     known = set[str]()

@@ -1,6 +1,6 @@
-"""The two ways of a delivery through its actor. A delivery of a small group can be sent at once when the
-intake passes the group on. Any other delivery waits for a turn of its actor. Receivers, callers and the
-store must get the same in both ways."""
+"""The two ways in which an actor takes a new delivery. If a commit has only a few deliveries, an actor
+can send its delivery at once. Otherwise the delivery waits for a turn of its actor. Receivers, callers
+and the store must get the same in both ways."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The supervision library: order, restarts, limits, and the state when it ends."""
+"""The supervision library: the order of starts and stops, restarts, limits, and the state at the end."""
 
 import itertools
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""The number of the dispatcher's turns that deliveries take.
+"""The number of turns that actors need for their deliveries. The dispatcher gives the turns.
 
-An actor can also send an attempt, judge its outcome, or take note of its commit outside of a turn.
+An actor can also send an attempt, judge its outcome, or note its commit immediately. This takes no turn.
 """
 
 from collections.abc import Callable, Sequence

@@ -407,9 +407,10 @@ class House:
             self.tables.destinations, self.writer, self.plans, self.quotas, CATALOG, self.rules
         )
         self.schemas = SchemaCommands(self.tables.schemas, self.writer)
-        # After passes that took time, the reactor rests until a time of trio's clock. If a mock clock
-        # stands still, the rest would never end. So this reactor measures passes by trio's clock too.
-        # While the mock clock stands still, passes take no time, and the reactor does not rest.
+        # After a pass that took time, the reactor pauses until a given time of trio's clock. In tests
+        # with a mock clock that stands still, this pause would never end. So here trio's clock also
+        # measures how long a pass took. While the mock clock stands still, a pass takes no time, and no
+        # pause follows.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.shares = shares_of(Settings())

@@ -32,8 +32,8 @@ class Issued:
             self.secrets.add(secret)
 
     def sent(self, document: Any) -> None:
-        """Record the secrets of a destination that a caller sends: in its headers, and in a template's
-        `config`."""
+        """Record the secrets in a destination's document that a caller sends. They are values of the
+        document's `headers`, and values of its `config` for a template."""
         headers = document.get("headers") if isinstance(document, dict) else None
         if isinstance(headers, dict):
             for name, value in headers.items():
@@ -77,7 +77,7 @@ class Issued:
 
 @contextmanager
 def logged(issued: Issued) -> Iterator[None]:
-    """Record every line that is logged during the block, before the logging hides secrets in it."""
+    """Record every line that is logged during the block, as the line is before its secrets are hidden."""
 
     def keep(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Any:
         error = event.get("exc_info")

@@ -1,4 +1,5 @@
-"""Requests with two faults: every way into the service reports the fault that the document puts first."""
+"""Requests with two faults. docs/api/README.md says which fault an answer reports. Every way into the
+service must report this fault."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import combinations_with_replacement

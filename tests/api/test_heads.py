@@ -1,7 +1,7 @@
 """Answers that the door gives from a request's head alone. Their bytes equal the application's answers.
 
-The tests send requests to two doors of one application. The house's door answers what it can itself.
-The plain door passes every request on to the application.
+The tests send requests to two doors of one application. The house's door answers some requests without
+the application. The plain door passes every request on to the application.
 """
 
 import re

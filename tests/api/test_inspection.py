@@ -1,4 +1,5 @@
-"""A test of a destination: sent immediately, recorded, not delayed by other work, and never half done."""
+"""The route that tests a destination with a sample event. The event is sent immediately and recorded.
+Other work does not delay the test, and no test is left half done."""
 
 import trio
 

@@ -1,4 +1,4 @@
-"""Workspaces and keys, created in the database of a running server."""
+"""Workspaces and keys that are created in the database of a running server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -181,7 +181,7 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
         async def status(expected: int) -> None:
             nonlocal heard
             while True:
-                # The event exists before the request, because the change can arrive during the request.
+                # Make `heard` before the request, because the change can arrive during the request.
                 heard = trio.Event()
                 if (await caller("GET", "/auth/context")).status == expected:
                     return

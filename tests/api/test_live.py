@@ -24,7 +24,8 @@ MANY = 5 * LOOKED_AT
 
 
 class Counting:
-    """Destinations with waiting deliveries. It counts how often a channel reads their number."""
+    """A directory of destinations with waiting deliveries. It counts how often a channel reads the number
+    of a destination's waiting deliveries."""
 
     def __init__(self, count: int) -> None:
         self.waiting = Counter({f"{number:05}": 1 for number in range(count)})

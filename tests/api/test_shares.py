@@ -189,8 +189,8 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        # The first two requests end at 0.02 s. Until 0.04 s, no other request can use their places,
-        # because a place rests after a request.
+        # The first two requests end at 0.02 s. In a share of two places, each place then stays empty for
+        # as long as its request took. So no other request can use these places before 0.04 s.
         with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2
@@ -269,8 +269,7 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
             for _ in range(2):
                 nursery.start_soon(crowd.request, "w", caller)
         await wait_all_tasks_blocked()
-        # All customers together can have 6 of the 8 places. Requests of ada and of dan, and requests with
-        # API keys, still wait.
+        # All customers together can have 6 of the 8 places. The requests with API keys have the other 2.
         at_work = Counter(crowd.at_work)
         assert sum(count for caller, count in at_work.items() if caller != KEYS) <= 6
         assert at_work["ada"] == 2

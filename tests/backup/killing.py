@@ -31,7 +31,8 @@ def main(step: str, what: str, *arguments: str) -> None:
         if now == step.strip():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # With a trailing blank, `step` is only a step of the progress, because no file's name ends so.
+    # No file's name ends with a blank. So a `step` that ends with a blank is always a step of the
+    # progress.
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

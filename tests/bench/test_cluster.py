@@ -1,4 +1,4 @@
-"""The simulated cluster: it grows with its nodes until a shared resource is full."""
+"""The simulated cluster. More nodes give more throughput until a shared resource is full."""
 
 import pytest
 

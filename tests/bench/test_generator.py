@@ -20,8 +20,8 @@ ALL_AT_ONCE = 1e9  # events a second: all are due at the start
 
 
 class Fake(threading.Thread):
-    """A server that calls `turn` before it answers a request. The arguments of `turn` are the number of
-    earlier requests and all connections."""
+    """A server that calls `turn` before it answers a request. `turn` gets the number of earlier requests,
+    and the list of all connections."""
 
     def __init__(
         self, turn: Callable[[int, list[socket.socket]], None], answers: Sequence[bytes]

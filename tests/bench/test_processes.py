@@ -1,4 +1,4 @@
-"""The CPU time of a process and its children. The part of one child can be left out."""
+"""The CPU time of a process and its children. The CPU time of one child can be left out."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from bench.processes import cpu_s, tree
 from tests.process.house import until
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
-# A process with a child, as a server has its database. The child uses CPU first, then both are idle.
+# A process with a child, as a server has its database. The child first uses CPU time, then both are idle.
 PARENT = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {BURN + "print(flush=True); input()"!r}],

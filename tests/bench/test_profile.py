@@ -1,4 +1,5 @@
-"""A profile of a real server: its parts add up to the CPU use, and each allocation has its module."""
+"""A profile of a real server. The CPU times of the profile's parts add up to the server's CPU use, and
+each allocation has its module."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""The stages of a profile. Every module belongs to a stage, a call stack counts for the stage of its
-innermost module, and system calls count separately, by peer."""
+"""The stages of a profile. Every module belongs to a stage. A call stack counts for the stage of its
+innermost module. System calls are stages of their own, one for each kind of peer."""
 
 import ast
 import dis
