@@ -22,7 +22,7 @@ from tests.actors.test_crashes import brittle
 SEEDS = range(24)
 LIVES = 3  # processes, one after another, on one store
 STEPS = 60  # with faults, in each process; the last has more if fewer than REQUEUED were requeued
-# A history goes on until it has requeued more deliveries than this. So each history tests requeueing.
+# Each history goes on until it has requeued at least `REQUEUED` deliveries.
 REQUEUED = 10
 
 

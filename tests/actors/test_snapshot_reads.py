@@ -205,7 +205,8 @@ async def test_who_is_being_read_for_when_the_readers_end_asks_again(bench: Benc
 
 
 async def test_snapshots_and_other_reads_go_on_beside_each_other(bench: Bench) -> None:
-    """Long reads use all readers except one. The last reader reads snapshots and other rows in turn."""
+    """Long reads use all readers except one. The free reader then takes turns between snapshots and other
+    reads."""
     begun: list[str] = []
     long = [Piece("long", f"w{number}", begun) for number in range(READERS - 1)]
     for each in long:

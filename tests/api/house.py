@@ -119,7 +119,8 @@ from tests.patience import HANGS_S
 DOCUMENT = json.loads(openapi_json())
 CATALOG = read_catalog()
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
-# The routes that accept events. Their answers need no `no-store`, because no cache keeps them.
+# The routes that accept events. Their answers need no `no-store`, because caches do not keep answers to
+# POST.
 RECEIPTS = {("POST", "/events"), ("POST", "/events/batch")}
 RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
 HOOK = "https://example.com/hooks"

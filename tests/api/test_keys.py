@@ -24,7 +24,7 @@ DAY_S = 86_400.0
 
 
 def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> KeyCommands:
-    """Return key commands that write to the database without a server, as the command line does."""
+    """Return `KeyCommands` that write to the database without a server, as the command line does."""
     tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
     return KeyCommands(tables.tenants, tables.keys, writer_without_models(Identity(), lambda: now))
 

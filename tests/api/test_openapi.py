@@ -125,8 +125,8 @@ def _schemas_within(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_description_of_each_answer_is_a_whole_sentence() -> None:
-    """The document describes an answer with the first line of its shape's description. That line must
-    end a sentence."""
+    """The document describes an answer with the first line of the description of the answer's shape. This
+    line must be a whole sentence."""
     for path, operations in DOCUMENT["paths"].items():
         for operation in operations.values():
             for status, response in operation["responses"].items():

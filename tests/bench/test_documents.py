@@ -1,5 +1,5 @@
-"""The bench's documents: the schema's page is current, files are read as written, and bars (limits of
-figures) are judged."""
+"""The bench's documents. The page of their schema is current, a file is read as it was written, and
+figures are compared with their bars (limits)."""
 
 from pathlib import Path
 

@@ -42,8 +42,8 @@ def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
     monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # the CPU use at its end does not matter
-    # When a scenario ends, deliveries can be in flight that will never be answered. At its end, a server
-    # would wait 25 s for these answers. Here it waits 2 s.
+    # When a scenario ends, deliveries can be in flight that will never be answered. By default, a server
+    # that stops waits up to 25 s for these answers. Here it waits up to 2 s.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
 
