@@ -29,7 +29,8 @@ NEVER = "2099-01-01T00:00:00.000Z"
 
 
 class Front:
-    """A running web server on 127.0.0.1. Its console is that of the Angarium server at `upstream`."""
+    """A running web server on 127.0.0.1. It passes API requests on to the Angarium server at
+    `upstream`."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         self.upstream: tuple[str, int] | None = upstream

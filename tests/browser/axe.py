@@ -25,7 +25,8 @@ def violations(window: Window) -> list[Any]:
 
 
 def violations_of_colours(window: Window) -> list[Any]:
-    """Return axe's findings about colors. `violations` has checked the page in another color scheme."""
+    """Return only axe's findings about colors. This is enough for a second color scheme of a page that
+    `violations` has checked in its first color scheme."""
     return _found(window, COLOURS)
 
 

@@ -38,12 +38,14 @@ SLIDES = 5
 WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
 EVENTS, RATE, PAGES = 20_000, 5_000, 10  # for the main path
 TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
-# Turns beyond the first five are run only while the confidence interval of the result is wider than this.
+# After the first five turns of a measurement, further turns are run only while the confidence interval of
+# the result is wider than `WIDE`.
 WIDE = 0.03
 TOPICS = "throughput,health,dlq"  # the topics that an overview follows
-# `shown(selector, text)` waits until a frame is drawn in which every element of the selector contains the
-# text. It resolves to the time of the frame. After `expect(selector, text)`, the promise `took` resolves
-# to the ms from the user's next input to such a frame.
+# `shown(selector, text)` waits until every element that matches the selector contains the text and a
+# frame with these elements is drawn. It resolves to the time of that frame. `expect(selector, text)`
+# waits for the user's next input, then calls `shown`. The promise `took` resolves to the ms from the
+# input to the frame.
 WATCH = """
 globalThis.shown = (selector, text) => new Promise((done, fail) => {
   setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), HANGS_MS);
@@ -85,7 +87,7 @@ def p95(values: list[float]) -> float:
 
 
 def after_input(window: Window, act: Callable[[], object], selector: str, text: str) -> float:
-    """Make the input `act`. Return the ms until a drawn frame shows `text`, the result of the input."""
+    """Call `act`, which makes an input. Return the ms from the input until a drawn frame shows `text`."""
     window.page.evaluate("(wanted) => { expect(...wanted); }", [selector, text])
     act()
     took: float = window.page.evaluate("took")
@@ -169,7 +171,7 @@ def slides(window: Window, house: House, receiver: Receiver) -> Figure:
 
 
 def idle(window: Window, house: House, watched_s: float) -> Figure:
-    """Measure the server's CPU use for one open overview, beyond its idle use."""
+    """Measure how much CPU the server uses while one overview is open, less what it uses with no page."""
 
     def used() -> float:
         before, began = house.cpu_s()[0], time.monotonic()

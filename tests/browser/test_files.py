@@ -24,7 +24,7 @@ OURS = sorted(
 TEXT = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"(?:,\s*"((?:[^"\\]|\\.)*)")?')
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": ?$|^  "((?:[^"\\]|\\.)*)": ', re.M)
 CATALOGUE = WEB / "shared" / "i18n" / "de.js"
-# Enumerations of the API that no page shows, or for which pages have texts of their own.
+# Enumerations of the API. Either no page shows their words, or the pages show other texts instead.
 UNSHOWN = {
     "AnalyticsGranularity",
     "AnalyticsPeriod",

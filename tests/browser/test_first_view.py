@@ -55,7 +55,8 @@ def test_a_pointer_on_a_link_loads_nothing_ahead_of_the_first_view(
 
 
 def test_the_overview_goes_on_with_one_stream(browser: Window, town: Town) -> None:
-    # This environment has no failures, because the page loads again when its stream reports a failure.
+    # The page loads its data again when its stream reports a failed delivery. So this test uses an
+    # environment without failed deliveries.
     quiet = copy(town.house)
     quiet.key = town.house.make_key("--environment", "STAGING")
     quiet.made(town.receiver.url)

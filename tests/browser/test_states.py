@@ -58,8 +58,8 @@ def test_a_rare_match_is_searched_for_and_the_search_can_be_stopped(
     held: list[Route] = []
 
     def answer(route: Route) -> None:
-        """Answer the first request with no items, as the API does if no row matches among those that it
-        searched. Hold the requests for further rows.
+        """Answer the first request with no items. The API answers so if it has searched some of the rows
+        and none of them matches. Hold the requests for further rows.
         """
         if "cursor=" in route.request.url:
             held.append(route)
@@ -144,8 +144,8 @@ def test_a_list_without_a_stream_keeps_what_was_loaded_besides(timed: Window, to
 
 
 def test_filters_show_the_same_list_elsewhere(window: Window, browser: Window, town: Town) -> None:
-    # These deliveries never change. Waiting deliveries of other tests can still fail at any time, when an
-    # open circuit sends one as a probe.
+    # This test uses deliveries that never change, because both pages must show the same list. Deliveries
+    # of other tests can still fail at any time.
     made = town.destination("Filtered", "/filtered", ["filtered.*"], delivery={"retrySchedule": []})
     town.receiver.behave("/filtered", lambda n, before: Answer(500 if int(n) < 3 else 200))
     town.house.post(*map(str, range(5)), kind="filtered.one")

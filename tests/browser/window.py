@@ -165,8 +165,8 @@ class Window:
 @contextmanager
 def open_browser(program: str) -> Iterator[Window]:
     """Start a browser."""
-    # The service's bridge to asyncio changes the kind of loop that asyncio creates, and Playwright cannot
-    # run in a loop of that kind. Here asyncio creates its own loop again.
+    # The service imports a bridge to asyncio, which makes asyncio create loops of another kind.
+    # Playwright cannot run in such a loop, so this block gives it one of asyncio's own loops.
     with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
         started = sync_playwright()
         playwright = started.__enter__()

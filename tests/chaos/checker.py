@@ -20,9 +20,9 @@ LATE_S = (
 WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
-# By this time after a kill, receivers have read everything that the killed process sent. Later requests
-# come from the process that took over. A takeover lasts longer than this, because a standby checks four
-# times at intervals of 0.1 s.
+# `LEFT_S` after a kill, receivers have read everything that the killed process sent. Later requests come
+# from the process that took over. No takeover is faster than `LEFT_S`, because a standby first checks
+# four times at intervals of 0.1 s.
 LEFT_S = 0.25
 
 
@@ -255,8 +255,10 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the index in `come` of each event's first success, in the order of arrival. An answer that a
-    kill interrupted counts as a success only if no arrival of the event was answered completely.
+    """Return each event's first success: its index in the list `come` of arrivals.
+
+    A success is a complete answer. If an event got no complete answer, an answer that a kill may have cut
+    off counts as a success. The events are in the order of their first successes.
     """
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
@@ -270,7 +272,7 @@ def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
     """Check the order of arrival. If event B was posted after the 202 for event A, B must arrive after A.
-    With `lanes`, only events of the same lane are compared; without it, all events are.
+    If `lanes` is true, this holds only for two events of one lane, otherwise for any two events.
     """
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []

@@ -3,10 +3,11 @@
     python -m tests.chaos.receiver
 
 Commands set how each path answers. In the modes `ok` and `slow`, each request gets a complete 200. In the
-mode `flap`, every other request does. In the other modes, no request gets a complete 200.
+mode `flap`, chance decides whether a request gets one. In the other modes, no request gets a complete
+200.
 
 The log has up to three lines for a request. The first line says that the request arrived. The second line
-says that a 200 is about to be written. The third line says if the 200 was written.
+says that a 200 is about to be written. The third line says whether the 200 was written.
 """
 
 import hashlib

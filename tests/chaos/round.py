@@ -230,8 +230,8 @@ class Round:
 
 
 def _broken(line: str) -> bool:
-    """Return True if a line of a server's log shows a fault. The line does so if it is no log entry, or
-    if it has the traceback of an error other than `REPLACED`.
+    """Return True if a line of a server's log shows a fault. A line that is no log entry shows a fault.
+    So does a line with the traceback of an error, except the error `REPLACED`.
     """
     try:
         told = json.loads(line)

@@ -101,9 +101,9 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # When a primary restarts, it treats commits that waited for the standby as done, as PostgreSQL's
-        # manual says. A failover before the standby has these commits would lose them, although
-        # PostgreSQL has acknowledged them.
+        # A commit waits until the standby has it. If the primary restarts, the commits that still wait
+        # are done without the standby (PostgreSQL's manual says so). A failover would now lose these
+        # commits, so first wait until the standby has everything.
         world.primary.revive()
         give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():
@@ -123,7 +123,7 @@ class FailedOver(Disturbance):
 
 class OutOfConnections(Disturbance):
     """Other clients take all free connections of PostgreSQL. The fault then ends connections of the
-    server, so that the other clients can take these too.
+    Angarium server, so that the other clients can take these connections too.
     """
 
     touches = frozenset({DATABASE})

@@ -12,7 +12,7 @@ SERVER, DATABASE, ROAD, RECEIVERS, DISK = "server", "database", "road", "receive
 
 
 class Disturbance:
-    """One kind of fault. `end` leaves everything as it was, or as an operator would repair it."""
+    """One kind of fault. `end` removes the fault, or repairs the damage as an operator would do."""
 
     touches: ClassVar[frozenset[str]]  # two faults that touch the same thing never run at once
     for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)

@@ -47,7 +47,7 @@ class ServerAndDatabaseKilled(Disturbance):
 
 
 class ServerFrozen(Disturbance):
-    """SIGSTOP. The longest freezes last longer than an attempt can, the shortest do not."""
+    """SIGSTOP to the server. Some freezes last longer than the time limit of an attempt."""
 
     touches = frozenset({SERVER})
     for_s = (0.2, TIMEOUT_MS / 1000 + 2)
@@ -84,8 +84,8 @@ class ServerReplaced(Disturbance):
 
     def begin(self) -> None:
         self.first = self.world.server
-        # Nothing restarts the first server after its replacement. Otherwise it would replace the second
-        # server, and so on for ever.
+        # After its replacement, nothing restarts the first server. A restarted first server would replace
+        # the second server, the second server would then replace the first, and so on for ever.
         self.first.retire()
         if self.frozen:
             self.first.signal(signal.SIGSTOP)

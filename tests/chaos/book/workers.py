@@ -59,7 +59,7 @@ class AllWorkersKilled(WorkerTrouble):
 
 
 class WorkerFrozen(WorkerTrouble):
-    """SIGSTOP to a worker, for a shorter time than its parent waits."""
+    """SIGSTOP to a worker. The worker continues before its parent takes it for dead."""
 
     for_s = (0.5, 7.0)
     weight = 4
