@@ -15,8 +15,8 @@ SCRIPTS = 16
 BYTES = 80_000  # the page and its files as they are sent: gzipped
 REQUESTS = 3  # to the API
 MEDIAN_MS = 300
-# Records when the browser began and ended to draw the first figures and rows, in ms since the navigation
-# began.
+# Records when the browser began to draw the first figures and rows, and when they were drawn. Both times
+# are in ms since the navigation began.
 WATCH = """
 globalThis.firstView = new Promise((done) => {
   new MutationObserver((_, watch) => {

@@ -75,7 +75,7 @@ DATA = {"Partner API", "HTTP 5xx"}
 def reader(
     request: pytest.FixtureRequest, browser: Window, front: Front, town: Town
 ) -> Iterator[Window]:
-    """A window that signs in once and visits each page, because signing in takes as long as a page."""
+    """A window that signs in once and visits each page. Signing in takes as long as visiting a page."""
     size, locale = request.param
     with browser.another(front.url, size, locale=locale) as window:
         window.sign_in(town.house.key)

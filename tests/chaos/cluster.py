@@ -120,8 +120,8 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Do nothing. The proxy must follow only a database that Patroni manages, because Patroni can
-        make another server the leader at any time.
+        """Do nothing, because the leader of this cluster never changes by itself. Patroni can make
+        another server the leader at any time, so the proxy must follow Patroni's clusters.
         """
         del tell
         yield

@@ -2,8 +2,8 @@
 
     python -m tests.chaos.load
 
-Each poster is one lane of events. It posts its next request only when it knows the result of its last
-request, or has given that request up.
+The events of a poster form one lane. A poster posts its next request only when it knows the result of its
+last request, or has given up the last request.
 """
 
 import http.client

@@ -37,7 +37,8 @@ class Road:
 
 @dataclass(eq=False)
 class Pair:
-    """A client's connection, and the proxy's connection to the database for it."""
+    """A client's connection to the proxy, and the connection that the proxy opened to the database for
+    this client."""
 
     client: trio.SocketStream
     database: trio.SocketStream

@@ -27,7 +27,7 @@ class NodeTrouble(Disturbance):
 
     def _leave_the_door(self) -> None:
         """Send clients to another server, as a load balancer does. If no other server is ready, send
-        clients to a server that is still starting: it serves clients when it is ready.
+        clients to a server that is still starting.
         """
         if self.world.server is self.node:
             ready = [each for each in self.others if each.ready(CHECK_S)]

@@ -34,7 +34,7 @@ class Narrow(Disturbance):
 
 
 class BlackHole(Disturbance):
-    """No byte passes, and no connection closes; then all bytes pass."""
+    """For a while no byte passes, and no connection closes. Then bytes pass again."""
 
     touches = frozenset({ROAD})
     for_s = (0.5, 6.0)
