@@ -23,8 +23,8 @@ from tests.proofs import MARK, is_proof, lane_of
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
-# Temporary files go to memory only if so much memory is free. A run takes less, but other programs need
-# memory too.
+# Temporary files go to memory only if at least `MEMORY_BYTES` are free. The temporary files of a run need
+# less, but other programs need memory too.
 MEMORY_BYTES = 4 << 30
 
 

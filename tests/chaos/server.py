@@ -109,7 +109,7 @@ class Server:
                 self._process.wait(ENDING_S)
 
     def terminate(self) -> int:
-        """End the server as an operator does; it stays down. Return its exit code."""
+        """End the server with SIGTERM. The keeper does not restart it. Return the exit code."""
         with self._turn:
             self._wanted = False
             assert self._process is not None
@@ -174,7 +174,8 @@ class Server:
         return max(found)
 
     def workers(self) -> dict[str, int]:
-        """The process id of each worker by name, from the log; empty without workers."""
+        """Return the process ids of the workers by their names, as the log shows them. A server without
+        workers has an empty result."""
         found: dict[str, int] = {}
         for line in self.log_file.read_text("utf-8", "replace").splitlines():
             if STARTED in line:

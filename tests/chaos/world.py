@@ -81,8 +81,7 @@ class World:
         parts: int = 1,
     ) -> None:
         """`nodes` is the number of servers. `parts` is the number of parts that the servers divide among
-        themselves. Tests can cut the links between the servers. `workers` is the number of workers of
-        each server.
+        themselves. `workers` is the number of workers of each server.
         """
         self._workers, self._parts = workers, parts
         processes = max(workers, parts)
@@ -163,8 +162,8 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """All servers of a cluster. Without a cluster, only the server that gets the requests now: it has
-        replaced the earlier servers.
+        """All servers of a cluster. Without a cluster, each new server replaces the server before it, so
+        return only the newest server.
         """
         return self._servers if self.links else [self.server]
 

@@ -70,7 +70,8 @@ def test_a_variable_that_nothing_reads_is_a_slip() -> None:
 
 
 def test_every_variable_that_the_project_names_is_known() -> None:
-    """A user who sets the variables that the code and the documents name gets no warning."""
+    """The command warns of unknown variables. It knows each variable that the code or a document
+    names."""
     named: set[str] = set()
     for folder in ("api", "bench", "clients", "docs", "engine", "storage", "tests/security"):
         for path in (ROOT / folder).rglob("*"):

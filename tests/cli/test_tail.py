@@ -1,4 +1,5 @@
-"""A tail: it shows each delivery when it is new and after each change, in bounded memory."""
+"""The tail, a live list of deliveries. It shows each new delivery, and each change of a delivery. Its
+memory is bounded."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from api.cli.remote.tail import follow
 
 
 class Log:
-    """A service with deliveries, newest first, that does not answer while `away`."""
+    """A service with a list of deliveries, newest first. While `away` is true, the service does not
+    answer."""
 
     def __init__(self) -> None:
         self.deliveries: list[dict[str, Any]] = []

@@ -11,7 +11,8 @@ from engine.settings import Settings
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The path of an installed `angarium` command. This process seems to be started by it."""
+    """The path of an installed `angarium` command. The test pretends that this command started the
+    process."""
     path = tmp_path / "bin" / "angarium"
     path.parent.mkdir()
     path.touch(mode=0o755)

@@ -1,4 +1,5 @@
-"""Both clients: they send correct requests, retry safe ones, and raise the right errors."""
+"""The synchronous and the asynchronous client. They send correct requests, retry safe requests, and raise
+the right errors."""
 
 import asyncio
 import json

@@ -99,8 +99,8 @@ def compare(shape: Any, schema: Any, place: str) -> None:
         within = [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]
         parts = [part for part in within if isinstance(part, type) and hasattr(part, "__total__")]
         nested = objects(theirs[name])
-        # The types of a union are in the order of the schema's choices, so each type is compared with its
-        # own choice. A type that is no union is compared with every choice.
+        # A union has its types in the order of the schema's choices. So the first type is compared with
+        # the first choice, and so on. A type that is no union is compared with every choice.
         pairs = zip(parts, nested, strict=True) if len(parts) > 1 else product(parts, nested)
         for part, each in pairs:
             compare(part, each, f"{place}.{name}")
@@ -188,7 +188,7 @@ def parameters_of(route: Route) -> dict[str, Any]:
 
 def field_of(route: Route, parameter: Any) -> Any:
     """Return the schema of a parameter. If the body has a field of the same name, return the schema of
-    the field. It can differ, because a parameter carries an object as a text.
+    this field instead. The two schemas differ for an object, because a parameter carries it as a text.
     """
     content = operation_of(route).get("requestBody", {}).get("content", {})
     body = resolved(content.get("application/json", {}).get("schema", {}))

@@ -1,4 +1,4 @@
-"""Events are encoded once: with a key, and with bytes that stay unchanged."""
+"""The encoding of events. A missing idempotency key is added, and the caller's bytes stay unchanged."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Both producers: they send batches in order, wait for room, and report each event's result."""
+"""The synchronous and the asynchronous producer. They send batches in order, wait for room, and report
+each event's result."""
 
 import json
 import subprocess

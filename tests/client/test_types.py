@@ -1,4 +1,4 @@
-"""A type checker's view of the client: only `mypy` checks it, and no code calls it."""
+"""A type checker's view of the client. `mypy` checks the functions of this module. No code calls them."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import assert_type

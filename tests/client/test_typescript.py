@@ -90,8 +90,8 @@ def signature_of(name: str) -> tuple[dict[str, tuple[str, bool]], str]:
 
 
 def taken_by(route: Route) -> dict[str, tuple[kinds.Kind, bool]]:
-    """For each query parameter of the route, return its kind, and True if it is required. If the route
-    has no parameters, do so for the fields of its body.
+    """Return the inputs of a route: its query parameters, or, without query parameters, the fields of its
+    body. For each input, return the kind, and True if the input is required.
     """
     parameters = parameters_of(route)
     if parameters:

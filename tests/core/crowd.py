@@ -11,8 +11,8 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from tests.core.making import NOW
 
-# The arguments are the instant at which a request begins, and a source of random numbers. The result is
-# the duration of the request in seconds.
+# A function that returns how long a request takes, in seconds. Its arguments are the time at which the
+# request begins, and a source of random numbers.
 Takes = Callable[[float, random.Random], float]
 
 

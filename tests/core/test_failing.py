@@ -1,4 +1,5 @@
-"""A destination fails after ten failures in a row or an hour of silence, and recovers by a success."""
+"""Failing destinations. A destination begins to fail after ten failures in a row, or after a failure and
+an hour without a success while deliveries wait. It recovers with its next success."""
 
 from typing import Any
 

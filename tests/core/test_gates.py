@@ -72,8 +72,9 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # The state machine `heir`, restored from the snapshot, must decide as `machine` did: both send, or
-    # the receiver's Retry-After still holds the deliveries of both.
+    # The state machine `heir` is restored from the snapshot. If `machine` has sent a delivery, `heir`
+    # must send its delivery too. Otherwise the receiver's Retry-After must also hold the delivery of
+    # `heir`.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)

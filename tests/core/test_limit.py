@@ -31,8 +31,7 @@ from tests.core.making import (
 FIXED = always(0.2)
 VARYING = varying(0.2, 0.5)
 
-# Durations that hardly vary. They are not equal, because with equal durations all answers would come at
-# the same instant, again and again.
+# Durations that hardly vary. If they were equal, all answers would always come at the same instant.
 EVEN = varying(0.2, 0.03)
 
 # A receiver's behaviour, and the best fixed concurrency for it.
@@ -61,8 +60,8 @@ def test_what_it_finds_is_near_the_best_that_could_be_set(
     found, best = Crowd(**receiver), Crowd(**receiver)
     limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
     found.run(limit, 6_000)  # the limit settles
-    # The best fixed concurrency gets as many attempts as the limit, for a fair comparison: with a heavy
-    # tail, a shorter run has fewer of the slowest answers.
+    # Both runs have the same number of attempts. If the durations have a heavy tail, a shorter run has
+    # fewer of the slowest answers, and the comparison would be unfair.
     best.run(width, 6_000)
     assert found.throughput(limit, 6_000) >= 0.9 * best.throughput(width, 6_000)
     assert found.p99_ms(6_000) <= 1.6 * best.p99_ms(6_000)
@@ -186,8 +185,7 @@ def test_a_state_that_makes_no_sense_is_grown_out_of(wrong: LimitState) -> None:
 
 
 def test_a_snapshot_of_before_is_read_and_the_version_before_reads_ours() -> None:
-    # Snapshots of the previous version also contained the durations of answers and the progress of the
-    # limit.
+    # The previous version's snapshots have further values after the limit. This version ignores them.
     before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"
     assert msgspec.json.decode(before, type=LimitState) == KEPT
     assert msgspec.json.encode(KEPT) == b"[20.6]"

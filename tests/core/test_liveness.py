@@ -119,8 +119,9 @@ def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> 
 
 
 def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
-    """Let the node `me` read the rows of each look, one look after another. If `me` then finds another
-    node with its own name, return that node, otherwise None.
+    """Let the node `me` read lists of rows, one list a second. If another machine has the name of this
+    machine, and this machine must give the name up, return the node of the other machine. Otherwise
+    return None.
     """
     liveness = Liveness("me")
     for instant, rows in enumerate(looks):

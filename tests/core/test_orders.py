@@ -1,5 +1,5 @@
-"""A person's orders to retry or cancel deliveries. The delivery waits in memory, waits in the store, is
-in flight, or has an outcome that is not durable yet.
+"""A person's orders to retry or cancel deliveries. The tests give orders for each state of a delivery:
+the delivery waits in memory, waits in the store, is in flight, or has an outcome that is not durable yet.
 """
 
 import pytest

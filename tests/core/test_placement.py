@@ -129,7 +129,8 @@ def test_a_dead_nodes_part_belongs_to_a_live_machine() -> None:
 
 
 def test_a_part_stays_on_a_machine_that_started_its_process_again() -> None:
-    """The other machines have room for the part, but the part does not move to them."""
+    """The process of machine `a` that had the part is dead, and `a` has started it again. The part stays
+    on `a`, although other machines have room for it."""
     former = row("a0", WorkerPart(), active=True)
     others = [row(node, WorkerPart()) for node in ("a1", "b0", "c0")]
     for me in ("a1", "b0"):

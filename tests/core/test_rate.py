@@ -1,4 +1,5 @@
-"""The rate limit: never exceeded, with bursts of one second's deliveries, also below one per second."""
+"""The rate limit. A destination never gets more deliveries than the rate allows, plus one burst. A burst
+is the deliveries of one second, or one delivery if the rate is below one per second."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Shares of the delivery classes while more deliveries wait than can be sent: the most urgent class gets
+"""Shares of the delivery classes while more deliveries wait than can be sent. The most urgent class gets
 nine of ten places for attempts, and no class starves.
 """
 
@@ -21,8 +21,8 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A state machine that always has waiting deliveries of each class, because fewer places for attempts
-    open than deliveries wait.
+    """A state machine with more waiting deliveries than free places for attempts. So deliveries of each
+    class always wait.
     """
 
     def __init__(self, machine: DestinationMachine) -> None:

@@ -258,8 +258,8 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """If the fast path is open, let the state machine take a turn. Return the turn's commands if the
-        fast path is still open after the turn, otherwise None.
+        """Let the state machine take a turn if the fast path is open, and return the turn's commands.
+        Return None if the fast path is closed before or after the turn.
         """
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read
@@ -408,9 +408,9 @@ class World:
     def step_clock(self, by_s: float) -> None:
         """Step the clock.
 
-        A pause, or a wait for the rate limit, still lasts as long as without the step. The next attempt
-        of a row begins at the time that the row names. If the schedule's shortest wait ends before that
-        time, the attempt begins after the shortest wait.
+        The step changes neither the duration of a pause nor that of a wait for the rate limit. A row that
+        was due stays due. Any other row waits until the time in the row, but not for longer than the
+        schedule's shortest wait.
         """
         self.awake()
         was, self.now = self.now, self.now + by_s

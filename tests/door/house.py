@@ -148,8 +148,8 @@ class House:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
         self.limits = limits
-        # The reactor measures its passes by trio's clock, and rests after long passes. A mock clock
-        # stands still, so that passes seem to take no time and the reactor never rests.
+        # The reactor pauses after a long pass. Here trio's clock measures how long a pass took. A mock
+        # clock stands still, so every pass seems to take no time, and the reactor never pauses.
         self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.ingest = FakeIngest()

@@ -1,10 +1,10 @@
 """A table of cases of request smuggling. Each case is a `Page`: the bytes to send, and the statuses that
 the door must answer.
 
-Every page contains `HIDDEN`, the bytes of a complete request. A parser that misreads the framing of the
-page would take these bytes for a request of its own. The tests replace `/lane` with a path whose requests
-the door ingests, and with a path whose requests it passes to the application. Sources: RFC 9112 section
-11.2, and known vulnerabilities.
+Every page contains `HIDDEN`, which are the bytes of a complete request. A parser that misreads the
+framing of the page would take `HIDDEN` for a second request. The tests send each page twice: once to a
+path whose requests the door ingests, and once to a path whose requests the door passes to the
+application. These paths replace `/lane`. Sources: RFC 9112 section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass

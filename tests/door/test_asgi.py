@@ -157,8 +157,8 @@ async def test_a_request_body_streams_with_backpressure() -> None:
             await trio.sleep(0.1)
             assert house.bodies.drawn <= 2 * 65_536
             gate.set()
-            # Even bytes that the application has received count against the budget until the application
-            # has the whole body.
+            # The budget still counts the bytes that the application has received. It counts them until
+            # the application has the whole body.
             answer = await client.response()
         assert answer.body == b"done"
         assert sum(seen) == total
