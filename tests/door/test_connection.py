@@ -375,7 +375,7 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         client = await house.connect()
         await client.send(post())
         await house.ingest.wait_waiting()
-        # After this byte the door does not read from the connection any more. It must notice the reset
+        # After this byte the door stops reading from the connection. The door must notice the reset
         # without reading.
         await client.send(b"x")
         await client.reset()

@@ -1,4 +1,4 @@
-"""TLS handshakes: their order, their number at once, and their cleanup."""
+"""TLS handshakes: their order, the limit on handshakes under way, and the cleanup."""
 
 import socket
 import ssl
@@ -54,7 +54,7 @@ class Crowd:
         return len(self._socks)
 
     def ended(self) -> int:
-        """Return the number of the first client whose connection has ended."""
+        """Return the index of the oldest client whose connection has ended."""
         for number, sock in enumerate(self._socks):
             sock.setblocking(False)
             with suppress(BlockingIOError):
@@ -107,8 +107,8 @@ async def test_a_flood_of_handshakes_of_one_address_leaves_turns_to_others(
         crowd.come(FLOODER, FLOOD)
         crowd.come(OTHER, 1)
         await until(lambda: account_of(None, OTHER) in turns)
-        # The door accepted the client from OTHER last. The client's handshake still began before most
-        # handshakes of the flood.
+        # The client at the address OTHER connected after the whole flood. Its handshake still began
+        # before most handshakes of the flood.
         before = Counter(turns[: turns.index(account_of(None, OTHER))])
         assert before[account_of(None, FLOODER)] < FLOOD / 4
         client = await greet(house, certified, OTHER)

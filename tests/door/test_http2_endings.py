@@ -56,8 +56,8 @@ async def pass_time(clock: MockClock, seconds: float) -> None:
 async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
     mock_clock: MockClock,
 ) -> None:
-    """The client does not read the reply to its PING, nor the GOAWAY that the door sends later. The
-    client's deadline to read starts with the reply to its PING.
+    """The client reads neither the reply to its PING nor the later GOAWAY. The deadline for reading the
+    reply passes, and the door closes the connection.
     """
     async with opened() as (house, client, connection):
         await pass_time(mock_clock, house.limits.idle_s - 5)

@@ -1,5 +1,5 @@
-"""Floods over HTTP/2. The door counts the frames and bytes that it examines for a connection. If useful
-requests do not make up for this cost, the door ends the connection."""
+"""Floods over HTTP/2. Each frame that the door examines uses up credit of the connection. Useful requests
+restore credit. If no credit is left, the door ends the connection."""
 
 import gc
 import struct

@@ -1,4 +1,5 @@
-"""Request smuggling over HTTP/2: fields that HTTP/1.1 cannot carry, other framings, and floods of frames.
+"""Request smuggling over HTTP/2, by fields that HTTP/1.1 cannot carry and by wrong framing. Also floods
+of frames.
 
 Sources: RFC 9113 sections 8.2, 8.3 and 10.5, CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316,
 CVE-2025-8671.
@@ -130,7 +131,8 @@ def settings(*numbers: int) -> bytes:
     return frame(SETTING, 0, 0, b"".join(struct.pack(">HI", number, 1) for number in numbers))
 
 
-# Frames after a preface. True if the connection must end, False if not, None if either is allowed.
+# Each case: the frames that the client sends after the preface, and the door's reaction. True: the door
+# must end the connection. False: the door must not end it. None: both are allowed.
 FLOODS: dict[str, tuple[bytes, bool | None]] = {
     "headers that never end": (
         frame(HEADERS, 0, 1, b"\x82") + frame(CONTINUATION, 0, 1, b"\x86" * 99) * 3_000,

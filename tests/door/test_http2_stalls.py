@@ -87,8 +87,8 @@ async def test_a_client_that_forgets_one_answer_keeps_the_others(mock_clock: Moc
 
 
 async def test_little_is_held_of_answers_that_nobody_takes() -> None:
-    """The door's buffers hold at most 64 KiB of each answer. The unread answers of one account can use
-    half of the limit for all unread answers."""
+    """The door's buffers hold at most 64 KiB of each answer. There is a limit for the bytes of all unread
+    answers, and the answers to one caller can use half of this limit."""
     async with opened() as (house, client):
         numbers = [await client.open("GET", "/", [], end=True) for _ in range(100)]
         while not client._heads.keys() >= set(numbers):

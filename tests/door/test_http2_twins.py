@@ -1,5 +1,5 @@
-"""The fast path of HTTP/2, which does not use `h2`: its answers are the same bytes as those of `h2`,
-however the requests' bytes are cut."""
+"""The fast path of HTTP/2, which does not use `h2`. The fast path must answer with the same bytes as
+`h2`, in whatever pieces the requests' bytes arrive."""
 
 import struct
 from unittest.mock import patch

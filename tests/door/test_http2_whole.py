@@ -46,7 +46,7 @@ async def whole(
 
 
 def direct(house: House) -> int:
-    """Return the number of requests under way that `h2` does not know."""
+    """Return the number of unanswered requests on the fast path. `h2` does not know these requests."""
     return sum(
         len(channel._h2.windows) for channel in house.door._channels if hasattr(channel, "_h2")
     )

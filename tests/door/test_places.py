@@ -1,4 +1,5 @@
-"""Places in the application: how requests share them, and the fate of requests without one."""
+"""Places: a request needs a place before the application handles the request. The tests show how callers
+share the places, and what happens to requests that get no place."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable

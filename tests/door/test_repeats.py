@@ -1,4 +1,5 @@
-"""Requests whose worker is killed: they are served again if that has no second effect."""
+"""Requests whose worker is killed. Such a request is served again if serving it twice has the same effect
+as serving it once."""
 
 import socket
 

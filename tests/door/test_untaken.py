@@ -1,4 +1,5 @@
-"""Answers that clients do not read: a limit on their bytes, which affects only the slow clients."""
+"""Answers that clients do not read. The number of unread bytes is limited. Only clients that do not read
+feel the limit."""
 
 import socket
 from collections.abc import Awaitable, Callable

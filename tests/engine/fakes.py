@@ -11,7 +11,8 @@ from tests.core.making import a_destination
 
 
 class FakeIntakeStore:
-    """Accepts groups. `script` holds an error (or None) for each next call."""
+    """Accepts groups. Each call takes the first element of `script`: an error to raise, or None for
+    success."""
 
     def __init__(self) -> None:
         self.groups: list[IntakeGroup] = []
@@ -118,7 +119,8 @@ class FakeDestinations:
 
 
 class FakeSettleStore:
-    """Settles groups. `script` holds an error (or None) for each next call."""
+    """Settles groups. Each call takes the first element of `script`: an error to raise, or None for
+    success."""
 
     def __init__(self) -> None:
         self.groups: list[SettleGroup] = []

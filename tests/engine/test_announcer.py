@@ -19,8 +19,8 @@ NOT_YET = Snapshot(taken_at=NOW, row=FailureRow(9, False, NOW - 9, None))
 
 
 def announced(before: Snapshot | None, after: Snapshot) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return the announcements that follow if the snapshot `after` replaces the snapshot `before`: the
-    type, payload and occasion of each."""
+    """Replace the snapshot `before` by the snapshot `after`. Return the type, payload and occasion of
+    each announcement that this causes."""
     found: list[tuple[str, Mapping[str, Any], str]] = []
 
     def announce(

@@ -13,8 +13,8 @@ def rest(bisection: Bisection[int]) -> list[int]:
 
 
 def run(bad: list[bool]) -> tuple[list[int], list[int], int]:
-    """Bisect a group whose `bad` items are refused. Return the written items, the failed items, and the
-    number of groups that were tried."""
+    """Bisect a group. `bad` holds True for each item that the store refuses. Return the written items,
+    the failed items, and the number of groups that were tried."""
     bisection = Bisection(range(len(bad)))
     written: list[int] = []
     failed: list[int] = []

@@ -28,7 +28,8 @@ def autojump_clock() -> MockClock:
 
 
 class Endless:
-    """Dead-letter queues that never become empty, and a slow entry queue."""
+    """A fake store and a fake entry queue, both slow. The dead-letter queues in the store never become
+    empty."""
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int

@@ -46,7 +46,8 @@ def destinations() -> FakeDestinations:
 
 
 class QueueEntry:
-    """An entry with one delivery to `to`. `script` holds an error (or None) for each next run."""
+    """An entry with one delivery to `to`. Each run takes the first element of `script`: an error to
+    raise, or None for success."""
 
     def __init__(self, store: FakeIntakeStore, to: str = "d1") -> None:
         self._store = store

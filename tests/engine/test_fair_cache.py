@@ -14,7 +14,8 @@ def test_an_owner_that_fills_the_cache_displaces_its_own() -> None:
 
 
 def test_newcomers_displace_owners_with_more_than_their_part_alone() -> None:
-    """If each owner lost an entry in turn, owners with a single entry would lose it."""
+    """The full cache evicts entries of owners that have more than their share. An eviction from each
+    owner in turn would also hit owners with a single entry."""
     cache: FairCache[str, str, int] = FairCache(100, 100)
     for number in range(1_000):
         cache.put("flood", f"f{number}", number)

@@ -180,7 +180,7 @@ def test_ten_thousand_items_of_one_key_delay_another_key_by_one() -> None:
 
 def test_a_fair_queue_is_drained_however_many_keys_and_items_it_has() -> None:
     """The queue has 200,000 items. This test would take minutes if the cost of a turn grew with the
-    number of keys, or if removing an item took longer the more items are before it."""
+    number of keys, or if the cost of removing an item grew with the number of items before the item."""
     queue: FairWaiters[int, int] = FairWaiters()
     for item in range(100_000):
         queue.put(item % 50_000, item)

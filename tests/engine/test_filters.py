@@ -205,8 +205,8 @@ def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
 
 
 def test_the_library_comes_without_its_command_line() -> None:
-    # Other tests import the command line of the CEL library, `cel.cli`. So this check runs in a process
-    # of its own, in which only `engine.filters` has been imported.
+    # This check needs a process that has not imported `cel.cli`, the command line of the CEL library.
+    # Other tests in this process import it, so the check runs in a new process.
     said = (
         "import sys, engine.filters; before = 'prompt_toolkit' in sys.modules;"
         " import cel.cli; print(before, hasattr(cel.cli, 'app'))"

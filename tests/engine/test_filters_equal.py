@@ -125,8 +125,8 @@ def same(one: Any, other: Any) -> bool:
 def differs_by_intent(source: str, payload: bytes, mine: Any) -> bool:
     """Return True if our filter may give another result than the library (see docs/api/filters.md).
 
-    In our filters, `size` of a text counts code points, where the library counts bytes. Our arithmetic
-    fails with unsigned integers. A list plus a map fails.
+    Our `size` of a text counts code points, and the library's `size` counts bytes. In our filters, but
+    not in the library, arithmetic with unsigned integers fails, and so does adding a map to a list.
     """
     if mine is FAILED and "+" in source and ("{" in source or b":{" in payload):
         return True

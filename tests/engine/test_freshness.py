@@ -1,5 +1,5 @@
-"""The configuration's age. A configuration that nobody confirms becomes stale after 5 s. Time in which
-the event loop did not run is not counted, up to a limit."""
+"""The configuration's age. A configuration that nobody confirms becomes stale after 5 s. Up to 30 s in
+which the event loop did not run are not counted."""
 
 import pytest
 import trio

@@ -179,9 +179,9 @@ async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
 async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """A workspace owes the time that its finished work used. Work that waits is refused once the
-    workspace owes too much. Otherwise a hundred previews of one session would all run, and the
-    workspace's events would wait behind them."""
+    """When work ends, its time is charged to its workspace. If the workspace then owes too much, the work
+    that still waits is refused. Without the refusal, a customer could start a hundred previews: all
+    would run, and the workspace's events would wait behind them."""
     said: list[str] = []
 
     async def ask() -> None:

@@ -1,4 +1,5 @@
-"""Pauses while the read models are filled: they come after a fixed time, however expensive a row is."""
+"""Pauses of the loader of read models. The loader lets other tasks run after a fixed time, and not after
+a number of rows, because some rows take longer than others."""
 
 import trio
 

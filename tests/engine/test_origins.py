@@ -1,4 +1,4 @@
-"""Origins as callers write them, and the form in which browsers send them."""
+"""The normal form of origins: an origin that a caller writes becomes the text that browsers send."""
 
 import pytest
 

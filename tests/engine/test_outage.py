@@ -1,5 +1,5 @@
-"""The retry of store calls that fail. If an earlier try may have written, the next try tells the store
-so."""
+"""The retry of store calls that fail. A failed try may nevertheless have written. The next try then tells
+the store that the group may be stored already."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -17,8 +17,8 @@ TYPES = [
 
 
 def most(new: list[str], others: dict[str, list[str]]) -> int:
-    """Return how many rules can match the same event type: the maximum over all types that the new rule
-    matches. The new rule is counted too."""
+    """For each event type that the new rule matches, count the rules that match, including the new rule.
+    Return the largest of these numbers."""
 
     def met(given: list[str], event_type: str) -> bool:
         return any(compile_pattern(each).fullmatch(event_type) for each in given)

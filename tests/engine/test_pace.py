@@ -68,7 +68,7 @@ def paced(work: Work, rests: float, waiting: IntakeQueue) -> Pace:
 
 
 async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
-    """Return the size limit of the group that follows a group of `last` events."""
+    """Let a group with `last` events wait for the deliveries. Return the size limit of the next group."""
     pace = paced(work, rests, IntakeQueue(GROUP, GROUP))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)

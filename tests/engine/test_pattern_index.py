@@ -90,8 +90,8 @@ def test_rules_that_cannot_match_take_no_step() -> None:
 
 
 def dearest(patterns: int) -> list[str]:
-    """Return patterns of 127 segments that match except for the last segment: a search must walk the
-    whole tree."""
+    """Return patterns of 127 segments. The first 126 segments match the event type of the test, and the
+    last segment does not. So a search must walk the whole tree."""
     return [
         ".".join("*" if number >> bit & 1 else "a" for bit in range(14))
         + ".a" * 111

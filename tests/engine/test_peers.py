@@ -180,10 +180,10 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
 async def outlived(
     node: str,
 ) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
-    """Open a client's connection to `node` through a relay, then end the standby that ran the relay.
+    """Open a client's connection to `node` through a relay, then stop the standby that ran the relay. The
+    relay still carries the connection.
 
-    Yields the relay, which still carries the connection, the connection's end at the client, and its end
-    at `node`.
+    Yields the relay, the client's socket, and the socket of `node`.
     """
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)

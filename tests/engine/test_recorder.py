@@ -391,8 +391,9 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
 async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """After a commit, the recorder calls everything that waits for the outcomes. If one call raises, the
-    next run must make the remaining calls. Otherwise a replay job could wait for ever."""
+    """After a commit, the recorder reports the outcomes to the actor, to the replay jobs and to others.
+    If a report raises, the recorder's next run must make the remaining reports. Otherwise a replay job
+    could wait for ever."""
     told: list[str] = []
 
     def hears(name: str) -> Callable[..., None]:

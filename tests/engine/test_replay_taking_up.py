@@ -1,4 +1,5 @@
-"""Replay jobs that the runner cannot take up: each rests or is given up, and holds up no other job."""
+"""Replay jobs that the runner cannot start. The runner tries such a job again after a pause, or gives the
+job up. Other jobs do not wait for it."""
 
 from collections.abc import Iterator
 
@@ -22,7 +23,7 @@ async def place(nursery: trio.Nursery) -> Place:
 
 @pytest.fixture(autouse=True)
 def logged() -> Iterator[object]:
-    """The logged events. They are not printed, because tracebacks format slowly."""
+    """The logged events. Printing them would be slow, because they contain tracebacks."""
     with capture_logs() as entries:
         yield entries
 

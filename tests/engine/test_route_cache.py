@@ -33,7 +33,8 @@ def test_all_environments_together_have_a_bound(cache: RouteCache[str]) -> None:
 def test_floods_of_several_environments_displace_nobody_elses_routes(
     cache: RouteCache[str],
 ) -> None:
-    """If each environment lost a route in turn, environments with few routes would lose theirs too."""
+    """The full cache evicts routes of the environments with many routes. An eviction from each
+    environment in turn would also hit environments with few routes."""
     for environment in range(10, 20):
         cache.put((environment, "kept", None), 1, "route", 1)
     for number in range(1_000):

@@ -141,8 +141,9 @@ def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
 
 
 def test_a_route_keeps_no_more_destinations_than_are_refused() -> None:
-    """A route keeps at most MAX_FANOUT + 1 destinations: an event with so many is refused. A route with
-    100,000 destinations would not fit into the cache, and each event would compile the route again."""
+    """An event with more than MAX_FANOUT destinations is refused, so a route needs to keep at most
+    MAX_FANOUT + 1 of them. A route with 100,000 destinations would not fit into the cache, and each event
+    would compile the route again."""
     models = Models()
     for number in range(MAX_FANOUT + 10):
         models.put_destination(destination(f"d{number}"))
@@ -187,7 +188,8 @@ def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -
 
 
 def test_many_destinations_and_rules_are_kept_in_parts() -> None:
-    """Growing one dict of 700,000 entries would hold the loop for 25 ms."""
+    """Many entries are kept in several small dicts. One dict with 700,000 entries would stop the event
+    loop for 25 ms each time that the dict grows."""
     models = Models()
     for number in range(WHOLE + 1):
         models.put_destination(destination(f"d{number}"))
