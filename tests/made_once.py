@@ -48,9 +48,9 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # The query for the types replaces the caller's unnamed statement, so asyncpg prepares that statement
-    # again after the query. If the types come from this cache, there was no query. The name "kept" tells
-    # asyncpg that it need not prepare the statement again.
+    # An unnamed query for the types replaces the caller's unnamed statement in PostgreSQL. asyncpg then
+    # prepares the caller's statement again, unless the query has a name. Types from this cache need no
+    # query. The cache returns a query with a name, so that asyncpg does not prepare the statement again.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

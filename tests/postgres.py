@@ -128,8 +128,8 @@ class TestServer:
 class Administrator:
     """A test process's connection for statements that create and drop databases.
 
-    All tests of the process use this connection, although each test has a trio loop of its own. So the
-    connection does not belong to a test's loop: it has its own asyncio loop.
+    All tests of the process use this connection. Each test has its own trio loop, which ends with the
+    test. The connection must outlive the test, so it has its own asyncio loop.
     """
 
     def __init__(self, url: str) -> None:
@@ -157,11 +157,11 @@ LOCK_WAITS = """SELECT count(*) FROM pg_stat_activity
 
 @asynccontextmanager
 async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
-    """Hold the locks that a statement takes during the block.
+    """Run a statement in a transaction that stays open during the block. The transaction keeps the
+    statement's locks.
 
-    Normally PostgreSQL ends a session of the pool that is idle in a transaction for 30 s. If the block
-    starts an Angarium server on a busy computer, the block can last longer. So this session has no such
-    limit.
+    By default, PostgreSQL ends a session of the pool after 30 s in an idle transaction. This session has
+    no such limit, because the block can last longer: it can start an Angarium server on a busy computer.
     """
     async with bridge.pool.transaction() as holder:
         await holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")

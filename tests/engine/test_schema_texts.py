@@ -17,7 +17,8 @@ MANY_PLACES = "(a|b|ab)*a(a|b){600}c"
 
 @pytest.mark.parametrize("escape", [r"\w", r"\d", r"\s", r"\S", r"[\s\d]", r"(?:\w)", r"\cA"])
 def test_a_pattern_that_is_written_out_and_read_anew_for_long_is_refused(escape: str) -> None:
-    """Four patterns of 2,480 escapes would block all threads for 11 s in the validator."""
+    """A pattern of 2,480 escapes takes the validator seconds to compile, and blocks all threads
+    meanwhile. Four of these patterns take 11 s."""
     with pytest.raises(Refusal, match="takes too long to compile"):
         judged({"pattern": escape * (4_960 // len(escape))})
     judged({"pattern": escape * 20})
@@ -37,8 +38,8 @@ def test_a_pattern_that_is_written_out_and_read_anew_for_long_is_refused(escape:
     ],
 )
 def test_many_short_patterns_that_take_long_to_prepare_are_refused(pattern: str) -> None:
-    """If 900 such patterns were compiled, the call would take 0.2 s, and no other task could run
-    meanwhile."""
+    """The compilation of hundreds of short patterns would be one step of the event loop, of about 0.2
+    s."""
     named = {pattern.format(number): True for number in range(700)}
     with pytest.raises(Refusal, match="take too long to compile together"):
         judged({"patternProperties": named})

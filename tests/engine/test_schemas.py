@@ -380,8 +380,8 @@ def test_a_schema_is_compiled_in_steps_and_kept_once() -> None:
 
 
 def test_members_may_depend_on_true_and_false() -> None:
-    """A schema can be the value true or false, which has no length. The computation of a schema's weight
-    must not ask for it."""
+    """A schema can be the value true or false. Such a schema has no length, so computing a schema's
+    weight must not use the length of its members' schemas."""
     compiled, weight = judged({"dependentSchemas": {"a": False, "b": True}})
     assert weight > 0
     compiled.check(b'{"b":1}')

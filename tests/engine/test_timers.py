@@ -1,4 +1,5 @@
-"""Deadlines: kept in order, without cost once cancelled, and unaffected by each other's failures."""
+"""Timers: calls are made in the order of their deadlines. Cancelled calls cost nothing. If a call raises,
+the other calls are still made."""
 
 from functools import partial
 from itertools import pairwise

@@ -1,4 +1,5 @@
-"""Requests that send files in three forms, and views of the stored parts."""
+"""Helpers that send a file in three forms: as raw bytes, in a multipart form, and in a JSON document.
+`Places` shows what is stored of the files."""
 
 import hashlib
 from pathlib import Path

@@ -73,8 +73,9 @@ def test_a_type_is_what_the_name_tells(name: str, kind: str | None) -> None:
 async def test_a_file_of_json_is_sent_as_it_is(
     house: ServiceHouse, tenant: Tenant, tmp_path: Path
 ) -> None:
-    """If a request for an upload has one of these Content-Types, the server normally reads the body as a
-    JSON document or a form. The client must upload such a file so that its bytes are stored."""
+    """The server normally reads a body of the type `application/json` or `multipart/form-data` as a
+    request that contains a file. If the file itself has one of these types, the client must upload the
+    file so that its bytes are stored unchanged."""
     address, key = await key_of(house, tenant)
     async with angarium.AsyncClient(address, key, trust_env=False) as client:
         for kind in ("application/json", "multipart/form-data; boundary=x"):

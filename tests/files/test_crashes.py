@@ -28,8 +28,9 @@ class Crash(BaseException):
 
 
 class Dying:
-    """Forwards calls to the object `whole`. When `life` is used up, the call raises `Crash` before or
-    after it is forwarded, as if the process had died."""
+    """Forwards calls to the object `whole`. Each call takes two steps of `life`: one before the call is
+    forwarded, and one after it. When no step is left, the call raises `Crash`, as if the process had
+    died."""
 
     def __init__(self, whole: Any, life: "Life") -> None:
         self._whole = whole

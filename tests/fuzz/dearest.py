@@ -10,9 +10,11 @@ random. It keeps a change if the work per byte does not fall. It then builds the
 door accepts from the best recipes, measures them, and keeps the recipes in the corpus as `dearest-...`.
 `counted` measures any other function: `counted(lambda: read_event(body)).most`.
 
-A call of a C function counts as one line. So the command also prints the CPU time, and `test_patterns.py`
-shows that regular expressions take linear time. `test_dearest.py` replays each corpus as recipes, and
-requires that no input needs more lines than `Door.most_lines`.
+A call of a C function counts as one line, however long the call takes. So the command also prints the CPU
+time, and `test_patterns.py` shows that regular expressions take linear time.
+
+`test_dearest.py` uses each known input of a door as a recipe, and builds the largest input from it. No
+such input can need more lines than `Door.most_lines`.
 """
 
 import argparse

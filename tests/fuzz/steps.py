@@ -52,7 +52,8 @@ class Steps:
         return self._sequence(list(self._tree), 0, lambda at: at == len(self._text))
 
     def everywhere(self) -> None:
-        """Search from each position, as `finditer` does. Raises TooManyError."""
+        """Search for all matches in the text, as `finditer` does, only to count the steps. Raises
+        TooManyError."""
         at = 0
         while at <= len(self._text):
             self._end = -1
@@ -199,11 +200,10 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
 
 
 def repeats_without_end(pattern: re.Pattern[Any]) -> int:
-    """Return the number of repetitions with no bound or a large one.
+    """Return the number of repetitions in the pattern that are unbounded or have a large bound.
 
-    A repetition counts twice if its repeated part can be longer than one character: such a repetition
-    alone can match the same text in many ways. If the returned number is 0 or 1, the matcher goes back
-    over the text at most once when it matches a whole text.
+    A repetition of more than one character counts twice, because it can match the same text in many ways.
+    If the returned number is 0 or 1, a match of the whole text backtracks over the text at most once.
     """
     return sum(_endless(_tree(pattern)))
 

@@ -65,8 +65,8 @@ def searched() -> set[str]:
 
 @cache  # many modules use the same pattern
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
-    """Return a text that is too expensive for the pattern, or None. A text is too expensive if a longer
-    text of the same kind takes more steps per character."""
+    """Return a text for which the pattern takes more than linear time, or None. It is found by comparing
+    two texts of the same kind: the longer one must not take many more steps per character."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):
         return None
     for attack in attacks(pattern):

@@ -1,6 +1,6 @@
 """Empty environments for tests: an interpreter and our wheels' requirements, nothing else.
 
-The distributions are links to those of the test run, so no registry is needed.
+Each requirement is a link to the package in the test run's own environment, so no registry is needed.
 """
 
 import subprocess
@@ -37,7 +37,7 @@ class Environment:
         return done.stdout
 
     def install(self, *wheels: Path) -> set[str]:
-        """Install wheels without a registry, and return the new names in `site`."""
+        """Install wheels without a registry. Return the names of the new files and folders in `site`."""
         before = {path.name for path in self.site.iterdir()}
         subprocess.run(
             [

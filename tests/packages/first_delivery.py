@@ -31,7 +31,8 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, *, ours: bool) -> Iterator[None]:
-        """Measure the block as a stage. Its CPU time is the CPU time of the programs that ended in it."""
+        """Measure the block as a stage. The stage's CPU time is that of the programs that ended during
+        the block."""
         wall, cpu = time.monotonic(), _cpu_of_children()
         yield
         self.add(name, time.monotonic() - wall, _cpu_of_children() - cpu, ours=ours)

@@ -1,7 +1,7 @@
-"""The server's wheel with the documented commands: `pip install`, `uvx --from` and `pipx`.
+"""The server's wheel, installed with each documented command: `pip install`, `uvx --from` and `pipx`.
 
-Each command starts with an empty home. The only index is a folder with the wheels of
-`requirements/runtime.lock`, which pip compares with their hashes.
+Each command starts with an empty home folder, and finds packages only in a folder of wheels. The wheels
+are those that `requirements/runtime.lock` lists, and pip has checked their hashes.
 """
 
 import os
@@ -106,8 +106,8 @@ def test_the_page_tells_the_size(site: Path) -> None:
 
 @pytest.fixture
 def place(data_dir: Path) -> Path:
-    """A folder that other accounts can enter. If root runs the tests, PostgreSQL runs as another
-    account."""
+    """A folder that other accounts can enter. If root runs the tests, PostgreSQL runs as another account,
+    and must be able to enter the folder."""
     return data_dir.parent
 
 

@@ -33,7 +33,8 @@ LARGE = b'{"type": "order.created", "data": "' + b"x" * (1 << 20) + b'"}'
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A receiver prints `listens` when it serves, and `handled` when it got a new event."""
+    """The receiver in one language. It prints the text `listens` when it is ready for requests, and the
+    text `handled` for each new event."""
 
     prepare: Callable[[], list[str]]
     start: Callable[[int], list[str]]  # takes the port, which is in the environment too

@@ -1,5 +1,5 @@
-"""The documentation site: its diagrams, plots and reference, and the faults for which the build in
-`make check` fails."""
+"""The documentation site: its diagrams, plots and reference. The build of the site, which `make check`
+runs, must fail if the site has a fault."""
 
 import json
 import re

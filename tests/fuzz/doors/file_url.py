@@ -1,4 +1,5 @@
-"""Signed URLs and ranges of files: only our tokens open a file, and ranges lie within it."""
+"""Signed URLs of files, and requests for ranges of bytes. Only our own tokens give access to a file, and
+an accepted range lies within the file."""
 
 import re
 

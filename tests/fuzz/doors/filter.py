@@ -22,12 +22,12 @@ PAYLOADS: tuple[dict[str, Any], ...] = (
     {"a": 1, "b": "text", "c": True, "l": [1, 2.5, "x"], "m": {"a": None}},
     {"a": -0.0, "b": "", "c": None, "l": [], "m": {"a": [2**63 - 1, -(2**63)]}},
 )
-# A filter that contains one of these is not compared with the library. The library does not know the
-# name, or does not follow CEL here: see docs/api/filters.md.
+# A filter that contains one of these texts is not compared with the library. The library does not know
+# these functions and literals, or treats them otherwise than CEL does: see docs/api/filters.md.
 ASIDE = ("matches", "size", "timestamp", "duration", "bytes", 'b"', "b'", "uint", "type", "dyn")
 
-# The library ignores `!!` and `--`, whatever the type of the value after them. Angarium applies both
-# signs. So a filter with such a pair is not compared with the library.
+# The library ignores `!!` and `--`, even before a value for which `!` or `-` is an error. Angarium
+# applies both signs. So a filter that contains `!!` or `--` is not compared with the library.
 _TWICE = re.compile(r"!\s*!|-\s*-")
 
 

@@ -210,8 +210,8 @@ def _alike(one: Outcome, other: Outcome) -> bool:
 
 
 def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
-    """Return True if the connection ended because of a head for a stream that was used before. `h2` can
-    reset the stream instead, and keep the connection."""
+    """Return True if the two outcomes may differ because a client sent a head for a stream that was used
+    before. The fast path ends the connection. `h2` can reset only the stream."""
     last = 0
     while len(data) >= 9:
         number = int.from_bytes(data[5:9], "big") & 0x7FFFFFFF

@@ -44,8 +44,8 @@ async def _read(content_type: str, pieces: list[bytes]) -> Form:
 
 
 def check(data: bytes) -> None:
-    """Check that the result does not depend on the pieces in which the bytes arrive. For a form of more
-    than SLICE_BYTES, only check the limits on each reading."""
+    """Read the form twice: from one piece of bytes, and from several pieces. Check the size limits of
+    both results. If the form has at most SLICE_BYTES, also check that both results are equal."""
     size, data = split(data)
     content_type, _, body = data.partition(b"\n")
     said = content_type.decode("latin-1")

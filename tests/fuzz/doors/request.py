@@ -263,9 +263,9 @@ def check(data: bytes) -> None:
         assert len(seen) <= len(expected) + 1, "a request was found where there is none"
     shorter, longer = sorted((whole, pieces), key=len)
     assert longer[: len(shorter)] == shorter
-    # After a refusal, the connection closes at once or reads further requests. Which of the two depends
-    # on the bytes that it has received by then. So only a refusal explains that one run saw fewer
-    # requests.
+    # Both runs get the same bytes in different pieces. After a refusal, the door closes the connection or
+    # reads further requests, depending on the bytes that have arrived by then. So one run can see fewer
+    # requests than the other, but only if its last request was refused.
     if len(shorter) < len(longer):
         assert shorter
         assert shorter[-1].kind == "refused"

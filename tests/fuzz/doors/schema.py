@@ -1,5 +1,5 @@
-"""Event schemas: any JSON is refused with a reason or compiles within its weight. Payloads are then
-judged."""
+"""Event schemas: any JSON is refused with a reason, or compiles to a schema with a limited weight. Such a
+schema accepts each payload, or refuses it with a reason."""
 
 import json
 
