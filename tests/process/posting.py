@@ -17,9 +17,13 @@ PAUSE_S = 0.02  # before the next try without a server
 class Poster(threading.Thread):
     """A thread that posts events or batches one after another, in its own lane, with idempotency keys.
 
-    An event with an unknown fate is posted again until it is accepted. A batch with an unknown fate is
-    not posted again: later the test checks that all or none of its events are stored. If the first answer
-    to an event or batch is 503, it is not posted again, and the test checks that it is not stored.
+    What the poster does next depends on the answer:
+
+    - 503, and no earlier try has an unknown fate: the event or batch is not posted again. Later the test
+      checks that it is not stored.
+    - No answer, or 500, to an event: its fate is unknown. The event is posted again until it is accepted.
+    - No answer, or 500, to a batch: its fate is unknown. The batch is not posted again. Later the test
+      checks that all or none of its events are stored.
     """
 
     def __init__(

@@ -75,10 +75,10 @@ class Scene:
 
     @contextmanager
     def under_way(self, crashes: int = 0) -> Iterator[None]:
-        """Post, replay and retry during the block. The block begins after the first retries.
+        """Run the threads that post, replay and retry. The block begins after the first retries.
 
-        After the block, go on until every replay job has been created. Then wait until all jobs and
-        deliveries have ended.
+        After the block, the threads continue until every replay job has been created. Then wait until all
+        jobs and deliveries have ended.
         """
         with posting(*self.posters), busy(self.replayer, self.retrier):
             until(lambda: self.retrier.retried > 10, "retries are under way")
@@ -101,8 +101,8 @@ class Scene:
         return [job for job in found if job["destinationId"] in self.targets.values()]
 
     def judge(self, crashes: int) -> None:
-        """Check that each delivery was sent again once and in order. Only a crash can have caused a
-        further repetition."""
+        """Check that each replay and each retry sent its delivery again once, and in order. Each crash
+        can have caused one more arrival of a delivery."""
         house, receiver = self.house, self.receiver
         there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
         for order, destination in self.targets.items():
@@ -260,8 +260,8 @@ def retried_once(house: House, destination: str) -> None:
 def in_order_of_entry(
     house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
 ) -> None:
-    """Check that the deliveries of a destination, including replays, first succeeded in the order of
-    their seq. With `lanes`, check the order only within each lane."""
+    """Check the order of a destination's deliveries, including replays: the first success of each must
+    come in the order of their seq. With `lanes`, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -279,11 +279,11 @@ def in_order_of_entry(
 
 
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
-    """Check that each dead delivery was reported once. The report is an event about this delivery, or an
-    event with the number of several dead deliveries.
+    """Check that each dead delivery was reported once. Some reports are events about one dead delivery.
+    Other reports are events that only state how many deliveries died in a minute.
 
-    After a crash, the deaths of the last minute can be unreported, because the event with their number
-    did not exist yet.
+    After a crash, the dead deliveries of the last minute can be unreported, because the event with their
+    number did not exist yet.
     """
     singly = house.rows(TOLD, destination)
     assert len({key for _, key in singly}) == len(singly)

@@ -69,8 +69,8 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 class Load:
-    """Posters that send events of each part to each machine. The events of each part are delivered to a
-    path of their own at the receiver."""
+    """For each machine and each part, a poster that sends events of this part to this machine. Each part
+    has its own path at the receiver, and the part's events are delivered there."""
 
     def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
         self._receiver = receiver

@@ -1,4 +1,4 @@
-"""Promise 9, with a whole server in its own process: no socket connects to a denied address.
+"""The promise that no socket connects to a denied address, with a whole server in its own process.
 
 The interpreter's audit hook records every `connect` of the process. The server may reach one address.
 The tests try to make it reach another address, where a trap listens.
@@ -204,8 +204,8 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # The attempt ignores the proxies of the environment, so it connects to the receiver itself. It fails
-    # there, because the receiver has no TLS.
+    # The attempt must not use the proxies that the environment variables name. It connects to the
+    # receiver itself. The connection then fails, because the receiver has no TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)

@@ -1,5 +1,5 @@
-"""Files that a server in its own process fetches. After a kill, the server fetches the file again. It
-holds only a small piece of each file in memory."""
+"""Files that a server in its own process fetches. A server that was killed during a fetch fetches the
+file again after its restart. The server holds only a small piece of each file in memory."""
 
 import hashlib
 import http.client

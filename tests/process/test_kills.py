@@ -39,8 +39,8 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     chance = random.Random(11)
     pause = threading.Event()
     with posting(*posters):
-        # Wait for some accepted events before the first kill. Otherwise all batches could be given up,
-        # because a poster gives up its batch while no server runs.
+        # Wait for some accepted events before the first kill. While no server runs, the posters give up
+        # each batch that they try. Without the wait, no batch might be left for a running server.
         until(lambda: sum(len(each.accepted) for each in posters) > LEAST, "events are accepted")
         for number in range(ROUNDS):
             # the random moment is the test's point: no condition is awaited

@@ -79,8 +79,8 @@ def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
     """If a process cannot be traced, its files in /proc belong to root.
 
-    The test checks the owner and the mode of such a file. Only if the test does not run as root, it also
-    tries to read the file: root can read every file.
+    The test checks the owner and the mode of such a file. It also tries to read the file, unless the test
+    runs as root, because root can read every file.
     """
     assert secretive.process is not None
     pid = secretive.process.pid

@@ -21,8 +21,8 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# The time limit of a stop. It is shorter than the minute that an actor's first read can take, and shorter
-# than the grace time of a minute in one test. A stop must wait for neither.
+# The time limit of a stop. An actor's first read can take a minute, and in one test the grace time is a
+# minute. A stop must not wait for the read or for the grace time to end, so the limit is shorter.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()

@@ -66,8 +66,8 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
-    """Check that the deliveries of a destination first succeeded in the order of their acceptance. With
-    `lanes`, check the order only within each lane."""
+    """Check the order of a destination's deliveries: the first success of each must come in the order in
+    which the deliveries were accepted. With `lanes`, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -113,7 +113,8 @@ def attempts_by_schedule(house: House, destination: str, schedule: list[int]) ->
 def repeated_only_by_crashes(
     house: House, destination: str, arrivals: list[Arrival], crashes: int
 ) -> int:
-    """Check that each delivery arrived once for each recorded attempt, and at most once more per crash.
+    """Check how often each delivery arrived. Each recorded attempt is one arrival. Each crash can add one
+    arrival whose attempt was not recorded.
 
     Returns the number of arrivals without a recorded attempt.
     """

@@ -18,8 +18,8 @@ JUDGES = (
 
 
 def test_a_key_is_found_by_its_digest_alone() -> None:
-    """A key is looked up by its hash. The duration of a look-up could reveal how long a prefix of the
-    hash is right. This does not help a caller, because a caller cannot choose the prefix of a hash."""
+    """A key is looked up by its hash. The duration of a look-up could reveal how many of the hash's first
+    bytes are right. This does not help an attacker, who cannot choose the first bytes of a hash."""
     assert digest_of(INGEST) == hashlib.sha256(INGEST).digest()
     models = make_models()
     assert models.credential_by_digest(digest_of(INGEST), 0.0) is not None

@@ -132,8 +132,9 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # A test can create a key directly in the database. If the first reload reads the keys
-                    # before that and ends after it, the models lose this key. So wait until it has ended.
+                    # Wait until the first reload of the models has ended. Tests create keys directly in
+                    # the database. A reload that read the keys earlier would remove a new key from the
+                    # models.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

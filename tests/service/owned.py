@@ -74,8 +74,8 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Create an object and return it. `own` is False if the environment's other owners share the
-        object."""
+        """Create an object and return it. With `own`, add the object's id to `ids`. `own` is False for
+        schemas and API keys, which belong to all owners in the environment."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json
@@ -99,8 +99,9 @@ class Shelf:
         self._receiver = receiver
         self._kept: dict[tuple[Owner, str], str] = {}
         self._count = 0
-        # The function that creates each kind of object. Most kinds are named like the part of a route's
-        # path before the object's id. `STATES` has other kinds.
+        # The function that creates each kind of object. A kind's name is usually the part of a route's
+        # path before the object's id. `STATES` lists the routes that need an object in a particular
+        # state.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
             "templated destinations": self.templated,
@@ -130,8 +131,8 @@ class Shelf:
         return self._kept[owner, kind]
 
     async def path(self, route: Route, owner: Owner, *, fresh: bool) -> str:
-        """Return a route's path with the id of an object. If `fresh`, the object is a new one for each
-        request that changes its object."""
+        """Return a route's path with the id of an object. With `fresh`, a new object is created, unless
+        the route only reads. Otherwise the object is the one that the shelf keeps."""
         kind = kind_of(route)
         if kind is None:
             return route.path

@@ -79,8 +79,9 @@ class Case:
     """A request to an operation, with the expected status and code.
 
     `target` is the request's path, in which `{name}` stands for the id of an object of the test's
-    `World`. By default it is the operation's path, with the id of an object of `Shelf`. With `until`,
-    the test repeats the request until the answer is the expected one. This uses up a rate limit.
+    `World`. By default it is the operation's path, with the id of an object of `Shelf`. With `until`, the
+    test repeats the request until the answer is the expected one. For a refusal by a rate limit, for
+    example, the test first has to reach the limit.
     """
 
     operation: str
@@ -483,7 +484,7 @@ def operation_of(route: Route) -> str:
 
 def general_cases(route: Route) -> list[Case]:
     """Return the cases that follow from a route's declaration. The successful requests come last, because
-    some of them end the object that the other requests need."""
+    some of them delete the object that the refused requests need."""
     name = operation_of(route)
     body = BODIES.get(name, {} if route.action else None)
     if route.body is not None and name not in BODIES:
@@ -551,8 +552,8 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 
 def _too_large(route: Route) -> bytes:
-    # A route that streams takes up to 25 MiB of raw bytes, but less as JSON. Only the limit for JSON is
-    # tested, because a body of 25 MiB would be slow.
+    # A route that streams has two limits: 25 MiB for raw bytes, and less for a JSON document. Only the
+    # limit for JSON is tested, because a body of 25 MiB would be slow.
     return b" " * ((JSON_BYTES if route.streams else route.body_bytes) + 1)
 
 

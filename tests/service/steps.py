@@ -44,8 +44,9 @@ def _counting(lines: list[CodeType]) -> Callable[[FrameType, str, Any], Any]:
     The trace function runs a million times, so it does as little as possible. It does not read the names
     of functions.
 
-    All steps need the same trace function. If a step ends in the middle of a frame, such as the frame
-    of a greenlet, the frame keeps its trace function, and a later step continues the frame.
+    One trace function serves all steps. A step can end in the middle of a frame, for example the frame of
+    a greenlet. The frame keeps its trace function, and a later step, which continues the frame, must
+    still count with it.
     """
     append = lines.append
 

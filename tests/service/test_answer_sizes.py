@@ -85,8 +85,8 @@ class Crowd:
 
     async def fill(self) -> None:
         delivery = await self._shelf.kept(self._owner, "dlq")
-        # The server can read the rows again at any time, and must find them complete. So they are written
-        # in one transaction.
+        # The running server can read these tables at any time. All rows are written in one transaction,
+        # so the server never finds copies whose secrets are not yet encrypted for them.
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table, texts in TEXTS.items():
                 await self._worsen(table, texts)
@@ -133,7 +133,8 @@ class Crowd:
         )
 
     async def _seal(self) -> None:
-        """Encrypt the first destination's secrets for each copy, because a secret is bound to its row."""
+        """Encrypt the secrets of the copied destinations. An encrypted secret can be read only in its own
+        row, so each copy needs the secret encrypted anew."""
         box = SecretBox([b"k" * 32])
         rows = await self._pool.fetch(
             "SELECT id::text, sealed FROM destinations WHERE environment = $1 ORDER BY id",

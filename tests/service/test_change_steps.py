@@ -14,7 +14,8 @@ from tests.service.test_steps import MOST_LINES, fill
 
 ANSWER_BYTES = 16 * 1024  # bytes of an answer that are kept
 CHANGES = [route for route in ROUTES if route.method != "GET" and route.body is None]
-# Effects after the answer: the path to poll, and the condition that shows the effect.
+# Some routes cause work that continues after the answer. For each of them: the path to poll, and the
+# condition that is true when the work has ended.
 CONSEQUENCES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "enableDestination": ("/deliveries?limit=100", all_delivered),
     "eraseCustomer": ("", lambda customer: customer["erasure"]["finishedAt"] is not None),

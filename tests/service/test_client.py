@@ -158,8 +158,8 @@ async def test_a_rate_limit_that_is_used_up_is_raised_with_the_wait(
 async def test_an_answer_that_is_lost_makes_no_second_event(
     program: Program, house: ServiceHouse, receiver: Receiver, api: Caller
 ) -> None:
-    """The connection breaks after each first request, and the client repeats the request with the same
-    key."""
+    """The connection breaks before the answer to each new request. The client repeats the request with
+    the same key."""
     await destination(api, receiver.url())
     cut: set[bytes] = set()
     port = int(program.url.rpartition(":")[2])
