@@ -1,4 +1,4 @@
-"""The order of runs: shown by sequences and counts, never by time."""
+"""The order in which scripts run. The tests check sequences and counts of runs, never their duration."""
 
 from collections import Counter
 
@@ -53,8 +53,8 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
         order.append(each.known.workspace)
         waiting.charge(each, 0.010 if each.known is slow else 0.0001, 0.0)
     counts = Counter(order)
-    # A slow run takes as long as a hundred plain runs. The bound is only 20, because the queue must first
-    # learn that these runs are slow.
+    # A slow run takes as long as a hundred plain runs. The test demands only twenty plain runs for each
+    # slow run, because the queue must first learn that the slow runs are slow.
     assert counts["plain"] > 20 * counts["slow"]
 
 

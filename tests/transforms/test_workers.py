@@ -178,7 +178,7 @@ async def test_runs_that_wait_too_long_fail_without_having_been_run(
 
 
 def forbidding_worker(folder: Path) -> Path:
-    """Write a worker's program for which the kernel refuses to change accounts."""
+    """Write a worker's program that gets a PermissionError when it changes its user account."""
     here = "    if os.geteuid() == 0:\n"
     own = Path(worker.__file__)
     source = own.read_text()
@@ -193,7 +193,7 @@ def forbidding_worker(folder: Path) -> Path:
 async def test_a_worker_that_cannot_be_confined_says_why_and_runs_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The worker's program fails to change its account, as in a container that forbids this."""
+    """The worker's program cannot change its user account, as in a container that forbids this."""
     forbidding = forbidding_worker(tmp_path)
     monkeypatch.setattr(worker, "__file__", str(forbidding))
     monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)

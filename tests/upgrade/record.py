@@ -1,9 +1,9 @@
 """A program that records a release's data: `python -m tests.upgrade.record TREE NAME`. TREE is the folder
 of the release's source.
 
-The program uses the release's server until every table has rows. It then kills the server while
-deliveries wait and are under way. The database is dumped to `releases/NAME.sql.gz`. The API's answers,
-the API key and the master key go to `releases/NAME.json.gz`.
+The program uses the release's server until every table has rows. It then kills the server while some
+deliveries wait and others are in flight. The program dumps the database to `releases/NAME.sql.gz`. It
+writes the API's answers, the API key and the master key to `releases/NAME.json.gz`.
 """
 
 import gzip

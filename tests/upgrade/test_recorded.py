@@ -76,8 +76,8 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
             if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            # In the dump, the receiver's address was replaced. The dump has the audit log's entries as
-            # bytes, in which the address was not found. So these entries still have the recorded address.
+            # The receiver's recorded address was replaced in the text of the dump. The dump has the audit
+            # log's entries in hexadecimal, so these entries still have the recorded address.
             audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])

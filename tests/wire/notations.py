@@ -9,8 +9,8 @@ FULL_WIDTH = str.maketrans("0123456789abcdef", "０１２３４５６７８９�
 CIRCLED = str.maketrans("0123456789", "⓪①②③④⑤⑥⑦⑧⑨")
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 BOLD = str.maketrans("0123456789", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗")  # noqa: RUF001 - meant
-# IPv6 prefixes that can be followed by an IPv4 address. After the prefix "NAT64", the guard judges the
-# IPv4 address. It denies the other prefixes with any address.
+# IPv6 prefixes that can be followed by an IPv4 address. After the prefix "NAT64", the egress guard
+# decides by the IPv4 address. After the other prefixes, the guard denies every IPv4 address.
 PREFIXES = {
     "mapped": "::ffff:{}",
     "translated": "::ffff:0:{}",
@@ -80,8 +80,8 @@ def of_v6(address: IPv6Address) -> dict[str, str]:
 
 
 def book() -> Iterator[tuple[str, str]]:
-    """Yield the first and the last address of each denied range in each notation. Each result is a name
-    for the test's messages, and the host."""
+    """Yield the first and the last address of each denied range in each notation, as pairs: a name that
+    the test's messages show, and the host of a URL."""
     for text in DENIED_V4.split():
         network = ip_network(text)
         for end in (network.network_address, network.broadcast_address):

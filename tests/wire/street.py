@@ -264,8 +264,8 @@ class Opened(NamedTuple):
 def open_descriptors() -> set[Opened]:
     """Return this process's selectors and TCP sockets.
 
-    Other descriptors are left out. If nobody waits for a look-up any more, its thread still runs. The
-    thread can open /etc/hosts and sockets to name servers at any time.
+    Other descriptors are left out, because threads that look up names can still run when a test ends.
+    These threads can open /etc/hosts and sockets to name servers at any time.
     """
     held = set()
     for number in map(int, os.listdir("/proc/self/fd")):
@@ -312,8 +312,8 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    # Tests outside this package share a receiver with its own thread, which can accept connections at any
-    # time. Sockets on the port of such a receiver are ignored.
+    # Tests outside this package use a receiver that runs in a thread and can accept connections at any
+    # time. The sockets on this receiver's port are ignored.
     others = {each.port for each in before if each.listens}
     left = [each for each in open_descriptors() - before if each.port not in others]
     assert not left, f"still open: {left}"

@@ -1,5 +1,5 @@
-"""Good answers of receivers: with any framing, in any pieces, and before the request is complete. Answers
-can be cut off at any byte."""
+"""Answers of receivers. The client accepts an answer with any framing and in any pieces, also an answer
+that arrives before the client has sent the whole request. An answer can be cut off at any byte."""
 
 import gzip
 

@@ -248,8 +248,8 @@ async def test_a_crowd_of_them_does_not_slow_a_healthy_one(
     for receiver in hostile:
         for _ in range(4):
             street.begin(a_destination(receiver.url, timeout_ms=400, concurrency=2), ended.append)
-    # The mock clock stands still until the jump below. So no attempt to a hostile receiver can time out
-    # before these attempts succeed.
+    # The mock clock stands still until the jump below, so no attempt to a hostile receiver has timed out
+    # while the healthy receiver gets its 100 requests.
     for _ in range(100):
         assert (await street.attempt(a_destination(healthy.url))).success
     assert healthy.connections == 1

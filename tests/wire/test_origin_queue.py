@@ -30,8 +30,8 @@ from tests.wire.street import (
 
 
 class Waiter:
-    """A waiter in the queue of an origin. When an idle connection is offered, it leaves the queue. If
-    `takes` is true, it takes the connection."""
+    """A waiter in the queue of an origin. When an idle connection is offered to the waiter, the waiter
+    leaves the queue. If `takes` is true, the waiter takes the connection."""
 
     def __init__(
         self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
@@ -100,8 +100,9 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
 
 
 async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """A workspace can open one connection at a time here. A silent receiver never ends its handshake, so
-    other attempts of the workspace cannot open connections. They use a connection that is released."""
+    """A workspace can open one connection at a time here. The handshake with a silent receiver never
+    ends, so other attempts of the workspace cannot open connections. When an attempt releases its
+    connection, the waiting attempts use this connection."""
     gate = Gate()
     async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)
@@ -153,8 +154,9 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
 
 
 async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
-    """An attempt replaces a dead connection only once. It therefore takes no released connection, which
-    could be dead too, and waits for a new connection."""
+    """An attempt whose connection was dead gets only one further connection. A connection that another
+    attempt releases could be dead too. The attempt therefore does not take it, and waits until it can
+    open a new connection."""
     gate, dies = Gate(), trio.Event()
 
     async def serve(visit: Visit) -> None:

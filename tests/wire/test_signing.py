@@ -29,8 +29,8 @@ def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
 
 
 class Frozen(datetime):
-    """A clock that stands still at NOW. The receivers' library gets this clock, because it refuses old
-    timestamps, and all signatures here are from NOW."""
+    """A clock that stands still at NOW, the time of all signatures here. The library with which receivers
+    verify signatures gets this clock, because the library refuses old timestamps."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Frozen":

@@ -279,8 +279,8 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
 ) -> None:
     """The receiver sends a TLS alert and closes the connection. The alert must be in the outcome.
 
-    The client reads the alert only later, at the connection's turn: a step of a handshake takes as long
-    as fifty requests, so connections take turns for these steps.
+    Connections take turns for the steps of their handshakes, because a step takes as long as fifty
+    requests. The client therefore reads the alert only at the connection's next turn.
     """
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2

@@ -111,8 +111,8 @@ def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
     for each in crowd:
         descriptors.wait(each, "waiting")
     descriptors._idle = Nobody([descriptors], idle)
-    # The first waiter gets the free descriptor. Each waiter that gets a descriptor evicts an idle
-    # connection. The next waiter gets the descriptor of the evicted connection.
+    # The first waiter gets the free descriptor. For each further waiter, an idle connection is evicted,
+    # and the waiter gets the descriptor of that connection.
     descriptors.give("waiting")
     served = sum(each.got for each in crowd)
     assert served + descriptors.waiting == 600
