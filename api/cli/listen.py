@@ -73,9 +73,9 @@ SIGNALS = tuple(
 
 HELP = """Receive webhooks on PORT and print each: its event, attempt, signature and body.
 
-With --events 'order.*' the command creates a destination with a rule for itself, verifies with the
-destination's secret, and archives the destination at the end, also after Ctrl-C. PORT can be left out
-then. This needs a key of scope manage.
+With --events 'order.*' the command creates a destination with a rule for itself. It verifies every
+signature with the destination's secret. At the end, also after Ctrl-C, it archives the destination.
+With --events you can leave out PORT, and you need a key of scope manage.
 
 With a secret (whsec_... or a public key whpk_...) the command verifies every signature, and answers 400
 to a wrong one, as a real receiver should. It reads --secret-file for each webhook, so you can create

@@ -16,11 +16,11 @@ from storage.encryption.key_file import given_keys
 
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 
-The command checks every part with the backup's list of checksums, and the list with the master key of
-the backup: give the key with --with-key, not from the backup itself. If you press Ctrl-C while files
-are being restored, the command removes the files that it has written. After any interruption, run it
-again: it starts from the beginning. No server starts on an incomplete folder. The command writes
-PostgreSQL's settings anew: your changes in postgresql.conf are not restored.
+The command checks every part with the backup's list of checksums, and checks this list with the master
+key. Give the key with --with-key, and take a copy of the key that was not in the backup. If you press
+Ctrl-C while files are being restored, the command removes the files that it has written. After any
+interruption, run the command again: it starts from the beginning. No server starts on an incomplete
+folder. Your changes in postgresql.conf are not restored, because the command writes new settings.
 
 The folder has all events accepted before the backup. A server that starts on it delivers the deliveries
 that were unsettled then. Some of them can have been delivered by the original server since, with the

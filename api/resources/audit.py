@@ -110,9 +110,9 @@ ROUTES = (
         summary="List changes of configuration",
         description="Newest first. MCP keys also see changes of the whole workspace, such as its "
         "plan and its MCP keys. A change and its entry are written together, and entries are "
-        "never removed. A page can hold fewer than `limit` entries, even none, and still have a "
-        "`nextCursor`: the time to search for rare values is bounded. Such a page has "
-        "`searchedTo`, the time at which the search stopped.",
+        "never removed. The time to search for rare values is bounded. A page can therefore hold "
+        "fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has "
+        "`searchedTo`: the search has examined all entries after this time.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

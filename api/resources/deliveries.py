@@ -317,9 +317,9 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="A page can hold fewer than `limit` deliveries, even none, and still have a "
-        "`nextCursor`: the time to search for rare values is bounded. Such a page has "
-        "`searchedTo`, the time at which the search stopped.",
+        description="The time to search for rare values is bounded. A page can therefore hold "
+        "fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has "
+        "`searchedTo`: the search has examined all deliveries after this time.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -334,8 +334,8 @@ ROUTES = (
         client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
         description="Shows the newest attempts: at most 100, and fewer if receivers' answers are "
-        "large (512 KiB in all). If `attemptsCursor` is null, these are all. Otherwise give it as "
-        "`cursor` to `GET /deliveries/{id}/attempts`.",
+        "large (512 KiB in all). If `attemptsCursor` is null, there are no earlier attempts. "
+        "Otherwise give it as `cursor` to `GET /deliveries/{id}/attempts`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -130,8 +130,9 @@ ROUTES = (
         client=Method("events.list"),
         summary="List events",
         description="The list includes events that no rule matched. If the search stopped early, "
-        "the page has `searchedTo`. An embed session sees its customer's events, with only the "
-        "deliveries to its customer's destinations.",
+        "the page has `searchedTo`: the search has examined all events after this time. An embed "
+        "session sees its customer's events, with only the deliveries to its customer's "
+        "destinations.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -145,8 +146,9 @@ ROUTES = (
         command=Command("events get"),
         client=Method("events.get"),
         summary="Show an event",
-        description="`payload` and `metadata` have the same bytes as in the request. "
-        "`attachments` too, except that each source is now a file.",
+        description="`payload` and `metadata` have the same bytes as in the request. Each of the "
+        "`attachments` has the `source` FILE with the id of a file, whatever source the request "
+        "gave.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

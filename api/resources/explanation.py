@@ -73,9 +73,8 @@ ROUTES = (
         client=Method("events.explain"),
         summary="Show the receivers of an event, and the reasons",
         description="Judges the event by the present rules, rule by rule, with the values that "
-        "filters read. Also lists the deliveries that were made when the event was accepted. If "
-        "the two differ, `changedSince` marks the rules that were created or changed after the "
-        "event.",
+        "filters read. Also lists the deliveries that were made when the event was accepted. "
+        "`changedSince` marks the rules that were created or changed after the event.",
         tag=events.TAG,
         scopes=READ,
         embed=Embed.OWN,

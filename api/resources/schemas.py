@@ -267,9 +267,9 @@ ROUTES = (
         "activate",
         activate,
         "Activate a version of an event schema",
-        "From now on, events of its type must conform to it. The version that was active"
-        " becomes DEPRECATED. An event that does not conform gets 400 `schema_violation`"
-        " with the failing paths.",
+        "From now on, events of the schema's type must conform to this version. The version"
+        " that was active becomes DEPRECATED. An event that does not conform gets 400"
+        " `schema_violation` with the failing paths.",
     ),
     _action(
         "deprecate",

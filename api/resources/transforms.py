@@ -242,8 +242,8 @@ ROUTES = (
         client=Method("transform_scripts.delete"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Delete a version of a transform script",
-        description="The version must not be PUBLISHED. It no longer counts against the plan. Its "
-        "number is never used again.",
+        description="You cannot delete a PUBLISHED version. A deleted version no longer counts "
+        "against the plan's limit. Its number is never used again.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

@@ -86,8 +86,8 @@ import type {
 export class EventsResource extends Resource {
   /**
    * List events: one page. The list includes events that no rule matched. If the search stopped
-   * early, the page has `searchedTo`. An embed session sees its customer's events, with only the
-   * deliveries to its customer's destinations.
+   * early, the page has `searchedTo`: the search has examined all events after this time. An embed
+   * session sees its customer's events, with only the deliveries to its customer's destinations.
    */
   list(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<EventItem>> {
     return this.call({ method: "GET", path: "/events", query }, options);
@@ -95,16 +95,16 @@ export class EventsResource extends Resource {
 
   /**
    * List events: all pages. The list includes events that no rule matched. If the search stopped
-   * early, the page has `searchedTo`. An embed session sees its customer's events, with only the
-   * deliveries to its customer's destinations.
+   * early, the page has `searchedTo`: the search has examined all events after this time. An embed
+   * session sees its customer's events, with only the deliveries to its customer's destinations.
    */
   iterate(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<EventItem> {
     return this.pages("/events", query, options);
   }
 
   /**
-   * Show an event. `payload` and `metadata` have the same bytes as in the request. `attachments`
-   * too, except that each source is now a file.
+   * Show an event. `payload` and `metadata` have the same bytes as in the request. Each of the
+   * `attachments` has the `source` FILE with the id of a file, whatever source the request gave.
    */
   get(eventId: string, options?: CallOptions): Promise<Event> {
     return this.call({ method: "GET", path: this.at("events", eventId) }, options);
@@ -124,8 +124,8 @@ export class EventsResource extends Resource {
   /**
    * Show the receivers of an event, and the reasons. Judges the event by the present rules, rule by
    * rule, with the values that filters read. Also lists the deliveries that were made when the
-   * event was accepted. If the two differ, `changedSince` marks the rules that were created or
-   * changed after the event.
+   * event was accepted. `changedSince` marks the rules that were created or changed after the
+   * event.
    */
   explain(eventId: string, options?: CallOptions): Promise<EventExplanation> {
     return this.call({ method: "GET", path: this.at("events", eventId, "explain") }, options);
@@ -464,9 +464,9 @@ export class SchemasResource extends Resource {
   }
 
   /**
-   * Activate a version of an event schema. From now on, events of its type must conform to it. The
-   * version that was active becomes DEPRECATED. An event that does not conform gets 400
-   * `schema_violation` with the failing paths.
+   * Activate a version of an event schema. From now on, events of the schema's type must conform to
+   * this version. The version that was active becomes DEPRECATED. An event that does not conform
+   * gets 400 `schema_violation` with the failing paths.
    */
   activate(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
     return this.call({ method: "POST", path: this.at("schemas", schemaId, "activate"), body: {}, repeatable: false }, options);
@@ -515,8 +515,8 @@ export class TransformScriptsResource extends Resource {
   }
 
   /**
-   * Delete a version of a transform script. The version must not be PUBLISHED. It no longer counts
-   * against the plan. Its number is never used again.
+   * Delete a version of a transform script. You cannot delete a PUBLISHED version. A deleted
+   * version no longer counts against the plan's limit. Its number is never used again.
    */
   delete(scriptId: string, options?: CallOptions): Promise<Success> {
     return this.call({ method: "DELETE", path: this.at("transform-scripts", scriptId), goneIsDone: true }, options);
@@ -562,18 +562,18 @@ export class TransformScriptsResource extends Resource {
 /** The deliveries of events to destinations, with every attempt. */
 export class DeliveriesResource extends Resource {
   /**
-   * List deliveries: one page. A page can hold fewer than `limit` deliveries, even none, and still
-   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`, the time at which the search stopped.
+   * List deliveries: one page. The time to search for rare values is bounded. A page can therefore
+   * hold fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
+   * `searchedTo`: the search has examined all deliveries after this time.
    */
   list(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
     return this.call({ method: "GET", path: "/deliveries", query }, options);
   }
 
   /**
-   * List deliveries: all pages. A page can hold fewer than `limit` deliveries, even none, and still
-   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`, the time at which the search stopped.
+   * List deliveries: all pages. The time to search for rare values is bounded. A page can therefore
+   * hold fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
+   * `searchedTo`: the search has examined all deliveries after this time.
    */
   iterate(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
     return this.pages("/deliveries", query, options);
@@ -581,8 +581,8 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Show a delivery with its attempts. Shows the newest attempts: at most 100, and fewer if
-   * receivers' answers are large (512 KiB in all). If `attemptsCursor` is null, these are all.
-   * Otherwise give it as `cursor` to `GET /deliveries/{id}/attempts`.
+   * receivers' answers are large (512 KiB in all). If `attemptsCursor` is null, there are no
+   * earlier attempts. Otherwise give it as `cursor` to `GET /deliveries/{id}/attempts`.
    */
   get(deliveryId: string, options?: CallOptions): Promise<Delivery> {
     return this.call({ method: "GET", path: this.at("deliveries", deliveryId) }, options);
@@ -661,9 +661,10 @@ export class DeliveriesResource extends Resource {
 export class DlqResource extends Resource {
   /**
    * List the dead-letter queue: one page. Lists deliveries that have no attempts left, or got a 410
-   * from their receiver. The latest dead letter comes first. A page can hold fewer than `limit`,
-   * even none, and still have a `nextCursor`: the time to search for rare values is bounded. Such a
-   * page has `searchedTo`, the time of a dead letter.
+   * from their receiver. The latest dead letter comes first. The time to search for rare values is
+   * bounded. A page can therefore hold fewer than `limit` dead letters, even none, and still have a
+   * `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters after this
+   * time.
    */
   list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
     return this.call({ method: "GET", path: "/dlq", query }, options);
@@ -671,9 +672,10 @@ export class DlqResource extends Resource {
 
   /**
    * List the dead-letter queue: all pages. Lists deliveries that have no attempts left, or got a
-   * 410 from their receiver. The latest dead letter comes first. A page can hold fewer than
-   * `limit`, even none, and still have a `nextCursor`: the time to search for rare values is
-   * bounded. Such a page has `searchedTo`, the time of a dead letter.
+   * 410 from their receiver. The latest dead letter comes first. The time to search for rare values
+   * is bounded. A page can therefore hold fewer than `limit` dead letters, even none, and still
+   * have a `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
+   * after this time.
    */
   iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
     return this.pages("/dlq", query, options);
@@ -790,7 +792,7 @@ export class ReplayJobsResource extends Resource {
    * Cancel a replay job. After the answer the job enqueues nothing more. Its enqueued deliveries
    * without an attempt are cancelled within a second: they become FAILED and DISCARDED, and count
    * as failed. An attempt in flight continues, with its retries. A job of the kind CANCEL or RETRY
-   * stops at its present place. 400 if the job has ended.
+   * leaves the remaining deliveries unchanged. 400 if the job has ended.
    */
   cancel(jobId: string, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: this.at("replay-jobs", jobId, "cancel"), body: {}, repeatable: false }, options);
@@ -964,9 +966,9 @@ export class AuditLogsResource extends Resource {
   /**
    * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
-   * entries are never removed. A page can hold fewer than `limit` entries, even none, and still
-   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`, the time at which the search stopped.
+   * entries are never removed. The time to search for rare values is bounded. A page can therefore
+   * hold fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
+   * `searchedTo`: the search has examined all entries after this time.
    */
   list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
     return this.call({ method: "GET", path: "/audit-logs", query }, options);
@@ -975,9 +977,9 @@ export class AuditLogsResource extends Resource {
   /**
    * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
-   * entries are never removed. A page can hold fewer than `limit` entries, even none, and still
-   * have a `nextCursor`: the time to search for rare values is bounded. Such a page has
-   * `searchedTo`, the time at which the search stopped.
+   * entries are never removed. The time to search for rare values is bounded. A page can therefore
+   * hold fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
+   * `searchedTo`: the search has examined all entries after this time.
    */
   iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {
     return this.pages("/audit-logs", query, options);

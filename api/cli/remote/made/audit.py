@@ -11,10 +11,10 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List changes of configuration.\n\nNewest first. MCP keys also see changes of the "
             "whole workspace, such as its plan and its MCP keys. A change and its entry are "
-            "written together, and entries are never removed. A page can hold fewer than "
-            "`limit` entries, even none, and still have a `nextCursor`: the time to search "
-            "for rare values is bounded. Such a page has `searchedTo`, the time at which the "
-            "search stopped."
+            "written together, and entries are never removed. The time to search for rare "
+            "values is bounded. A page can therefore hold fewer than `limit` entries, even "
+            "none, and still have a `nextCursor`. Such a page has `searchedTo`: the search "
+            "has examined all entries after this time."
         ),
         columns=(
             TableColumn("AT", "createdAt"),

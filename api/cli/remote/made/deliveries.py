@@ -9,9 +9,10 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "deliveries.list",
         help=(
-            "List deliveries.\n\nA page can hold fewer than `limit` deliveries, even none, and "
-            "still have a `nextCursor`: the time to search for rare values is bounded. Such a "
-            "page has `searchedTo`, the time at which the search stopped."
+            "List deliveries.\n\nThe time to search for rare values is bounded. A page can "
+            "therefore hold fewer than `limit` deliveries, even none, and still have a "
+            "`nextCursor`. Such a page has `searchedTo`: the search has examined all "
+            "deliveries after this time."
         ),
         columns=(
             TableColumn("CREATED", "createdAt"),
@@ -131,7 +132,7 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Show a delivery with its attempts.\n\nShows the newest attempts: at most 100, and "
             "fewer if receivers' answers are large (512 KiB in all). If `attemptsCursor` is "
-            "null, these are all. Otherwise give it as `cursor` to `GET "
+            "null, there are no earlier attempts. Otherwise give it as `cursor` to `GET "
             "/deliveries/{id}/attempts`."
         ),
         arguments=(("delivery_id", "ID"),),

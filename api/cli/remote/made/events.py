@@ -10,8 +10,9 @@ PLAIN: tuple[Plain, ...] = (
         "events.list",
         help=(
             "List events.\n\nThe list includes events that no rule matched. If the search "
-            "stopped early, the page has `searchedTo`. An embed session sees its customer's "
-            "events, with only the deliveries to its customer's destinations."
+            "stopped early, the page has `searchedTo`: the search has examined all events "
+            "after this time. An embed session sees its customer's events, with only the "
+            "deliveries to its customer's destinations."
         ),
         columns=(
             TableColumn("RECEIVED", "receivedAt"),
@@ -81,7 +82,8 @@ PLAIN: tuple[Plain, ...] = (
         "events.get",
         help=(
             "Show an event.\n\n`payload` and `metadata` have the same bytes as in the request. "
-            "`attachments` too, except that each source is now a file."
+            "Each of the `attachments` has the `source` FILE with the id of a file, whatever "
+            "source the request gave."
         ),
         arguments=(("event_id", "ID"),),
     ),
@@ -105,8 +107,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Show the receivers of an event, and the reasons.\n\nJudges the event by the "
             "present rules, rule by rule, with the values that filters read. Also lists the "
-            "deliveries that were made when the event was accepted. If the two differ, "
-            "`changedSince` marks the rules that were created or changed after the event."
+            "deliveries that were made when the event was accepted. `changedSince` marks the "
+            "rules that were created or changed after the event."
         ),
         arguments=(("event_id", "ID"),),
     ),

@@ -46,8 +46,8 @@ PLAIN: tuple[Plain, ...] = (
             "Cancel a replay job.\n\nAfter the answer the job enqueues nothing more. Its "
             "enqueued deliveries without an attempt are cancelled within a second: they "
             "become FAILED and DISCARDED, and count as failed. An attempt in flight "
-            "continues, with its retries. A job of the kind CANCEL or RETRY stops at its "
-            "present place. 400 if the job has ended."
+            "continues, with its retries. A job of the kind CANCEL or RETRY leaves the "
+            "remaining deliveries unchanged. 400 if the job has ended."
         ),
         arguments=(("job_id", "ID"),),
     ),

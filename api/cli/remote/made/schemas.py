@@ -59,9 +59,9 @@ PLAIN: tuple[Plain, ...] = (
         "activate",
         "schemas.activate",
         help=(
-            "Activate a version of an event schema.\n\nFrom now on, events of its type must "
-            "conform to it. The version that was active becomes DEPRECATED. An event that "
-            "does not conform gets 400 `schema_violation` with the failing paths."
+            "Activate a version of an event schema.\n\nFrom now on, events of the schema's type "
+            "must conform to this version. The version that was active becomes DEPRECATED. An "
+            "event that does not conform gets 400 `schema_violation` with the failing paths."
         ),
         arguments=(("schema_id", "ID"),),
     ),

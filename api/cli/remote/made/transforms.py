@@ -26,8 +26,9 @@ PLAIN: tuple[Plain, ...] = (
         "delete",
         "transform_scripts.delete",
         help=(
-            "Delete a version of a transform script.\n\nThe version must not be PUBLISHED. It "
-            "no longer counts against the plan. Its number is never used again."
+            "Delete a version of a transform script.\n\nYou cannot delete a PUBLISHED version. "
+            "A deleted version no longer counts against the plan's limit. Its number is never "
+            "used again."
         ),
         arguments=(("script_id", "ID"),),
     ),

@@ -93,9 +93,9 @@ class AsyncSchemas(AsyncResource):
     async def activate(self, schema_id: str) -> SchemaVersion:
         """Activate a version of an event schema.
 
-        From now on, events of its type must conform to it. The version that was active
-        becomes DEPRECATED. An event that does not conform gets 400 `schema_violation` with
-        the failing paths.
+        From now on, events of the schema's type must conform to this version. The version
+        that was active becomes DEPRECATED. An event that does not conform gets 400
+        `schema_violation` with the failing paths.
         """
         return await self._send(
             Call("POST", at("schemas", schema_id, "activate"), body={}, repeatable=False)

@@ -29,9 +29,9 @@ class Deliveries(Resource):
     ) -> Page[DeliveryItem]:
         """List deliveries: one page.
 
-        A page can hold fewer than `limit` deliveries, even none, and still have a
-        `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`, the time at which the search stopped.
+        The time to search for rare values is bounded. A page can therefore hold fewer than
+        `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
+        `searchedTo`: the search has examined all deliveries after this time.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/deliveries", query))
@@ -39,9 +39,9 @@ class Deliveries(Resource):
     def iterate(self, **chosen: Unpack[DeliveryFilter]) -> Iterator[DeliveryItem]:
         """List deliveries: all pages.
 
-        A page can hold fewer than `limit` deliveries, even none, and still have a
-        `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`, the time at which the search stopped.
+        The time to search for rare values is bounded. A page can therefore hold fewer than
+        `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
+        `searchedTo`: the search has examined all deliveries after this time.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 
@@ -49,8 +49,8 @@ class Deliveries(Resource):
         """Show a delivery with its attempts.
 
         Shows the newest attempts: at most 100, and fewer if receivers' answers are large (512
-        KiB in all). If `attemptsCursor` is null, these are all. Otherwise give it as `cursor`
-        to `GET /deliveries/{id}/attempts`.
+        KiB in all). If `attemptsCursor` is null, there are no earlier attempts. Otherwise
+        give it as `cursor` to `GET /deliveries/{id}/attempts`.
         """
         return self._send(Call("GET", at("deliveries", delivery_id)))
 

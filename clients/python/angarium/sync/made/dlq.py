@@ -27,9 +27,10 @@ class Dlq(Resource):
         """List the dead-letter queue: one page.
 
         Lists deliveries that have no attempts left, or got a 410 from their receiver. The
-        latest dead letter comes first. A page can hold fewer than `limit`, even none, and
-        still have a `nextCursor`: the time to search for rare values is bounded. Such a page
-        has `searchedTo`, the time of a dead letter.
+        latest dead letter comes first. The time to search for rare values is bounded. A page
+        can therefore hold fewer than `limit` dead letters, even none, and still have a
+        `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
+        after this time.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/dlq", query))
@@ -38,9 +39,10 @@ class Dlq(Resource):
         """List the dead-letter queue: all pages.
 
         Lists deliveries that have no attempts left, or got a 410 from their receiver. The
-        latest dead letter comes first. A page can hold fewer than `limit`, even none, and
-        still have a `nextCursor`: the time to search for rare values is bounded. Such a page
-        has `searchedTo`, the time of a dead letter.
+        latest dead letter comes first. The time to search for rare values is bounded. A page
+        can therefore hold fewer than `limit` dead letters, even none, and still have a
+        `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
+        after this time.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 

@@ -19,8 +19,8 @@ class Events(Resource):
         """List events: one page.
 
         The list includes events that no rule matched. If the search stopped early, the page
-        has `searchedTo`. An embed session sees its customer's events, with only the
-        deliveries to its customer's destinations.
+        has `searchedTo`: the search has examined all events after this time. An embed session
+        sees its customer's events, with only the deliveries to its customer's destinations.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/events", query))
@@ -29,16 +29,17 @@ class Events(Resource):
         """List events: all pages.
 
         The list includes events that no rule matched. If the search stopped early, the page
-        has `searchedTo`. An embed session sees its customer's events, with only the
-        deliveries to its customer's destinations.
+        has `searchedTo`: the search has examined all events after this time. An embed session
+        sees its customer's events, with only the deliveries to its customer's destinations.
         """
         return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
 
     def get(self, event_id: str) -> Event:
         """Show an event.
 
-        `payload` and `metadata` have the same bytes as in the request. `attachments` too,
-        except that each source is now a file.
+        `payload` and `metadata` have the same bytes as in the request. Each of the
+        `attachments` has the `source` FILE with the id of a file, whatever source the request
+        gave.
         """
         return self._send(Call("GET", at("events", event_id)))
 
@@ -58,8 +59,8 @@ class Events(Resource):
         """Show the receivers of an event, and the reasons.
 
         Judges the event by the present rules, rule by rule, with the values that filters
-        read. Also lists the deliveries that were made when the event was accepted. If the two
-        differ, `changedSince` marks the rules that were created or changed after the event.
+        read. Also lists the deliveries that were made when the event was accepted.
+        `changedSince` marks the rules that were created or changed after the event.
         """
         return self._send(Call("GET", at("events", event_id, "explain")))
 

@@ -110,7 +110,7 @@ class ReplayJobs(Resource):
         After the answer the job enqueues nothing more. Its enqueued deliveries without an
         attempt are cancelled within a second: they become FAILED and DISCARDED, and count as
         failed. An attempt in flight continues, with its retries. A job of the kind CANCEL or
-        RETRY stops at its present place. 400 if the job has ended.
+        RETRY leaves the remaining deliveries unchanged. 400 if the job has ended.
         """
         return self._send(
             Call("POST", at("replay-jobs", job_id, "cancel"), body={}, repeatable=False)

@@ -45,8 +45,8 @@ class TransformScripts(Resource):
     def delete(self, script_id: str) -> Success:
         """Delete a version of a transform script.
 
-        The version must not be PUBLISHED. It no longer counts against the plan. Its number is
-        never used again.
+        You cannot delete a PUBLISHED version. A deleted version no longer counts against the
+        plan's limit. Its number is never used again.
         """
         return self._send(Call("DELETE", at("transform-scripts", script_id), gone_is_done=True))
 
