@@ -1,5 +1,5 @@
-"""The dead-letter queue in order of death and in groups. Bulk changes of a group, and bulk changes with a
-limit on their number or rate."""
+"""The dead-letter queue: lists in order of death, lists of groups, and bulk changes. A bulk change can
+concern one group, or have a limit on its number or rate."""
 
 import pytest
 

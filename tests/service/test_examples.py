@@ -16,8 +16,8 @@ from tests.service.receiver import Receiver
 from tests.service.test_endpoints import OPERATIONS, World, open_world
 
 DOCUMENT: dict[str, Any] = with_words(json.loads(openapi_json()))
-# Each id that the document's examples use, and a kind of objects. The test replaces the id by the id of
-# an existing object of this kind.
+# The ids in the document's examples, each with the kind of its object. The test replaces each id by the
+# id of an existing object of this kind.
 IDS = {
     words.DELIVERY: "deliveries",
     words.DESTINATION: "destinations",
@@ -28,7 +28,7 @@ IDS = {
 }
 STATUS = "-o /dev/null -w '%{http_code}\\n'"
 # Options of curl for a stream, which never ends. The test reads only the first line, which has the
-# status, and closes the pipe. This ends curl.
+# status. Then the test closes the pipe, and curl ends because it cannot write.
 FIRST_LINE = "-N -D - "
 
 

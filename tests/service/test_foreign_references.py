@@ -174,8 +174,8 @@ async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
                     refused = 403 if name.endswith("session") and found.status == 403 else 400
                     assert found.status == refused, (listing, name, found.body)
     assert tried >= 21
-    # These cursors name the stranger's own environment, but their position is an object of ada's. The
-    # answer must contain nothing of ada's.
+    # A cursor states an environment and the object after which the list continues. These cursors state
+    # the stranger's own environment, but an object of ada's. The answer must contain nothing of ada's.
     stranger = world.owners["ada-next-door"]
     for thing in things:
         for listing in ("events", "deliveries", "destinations"):

@@ -20,7 +20,7 @@ from tests.service.owned import STATES, Shelf, fails_where_dead, kind_of, name_o
 from tests.service.receiver import Receiver
 from tests.service.test_matrix import BODIES, NAMING
 
-# The statements with a certain id among their arguments, each with the number of rows that it returned.
+# Statements that have the same id among their arguments, each with the number of rows that it returned.
 Work = list[tuple[str, int]]
 # Kinds of objects that the test leaves out: objects that all owners share, event types, downloads (their
 # token is the credential), and the installation's machines.
@@ -28,8 +28,8 @@ WITHOUT = {"destination-templates", "schemas/types", "downloads", "observability
 
 
 class Watched:
-    """Records the statements of all connections. `work_on` returns the statements with a certain id among
-    their arguments."""
+    """Records the statements of all connections. `work_on` returns the recorded statements that have the
+    id `identifier` among their arguments, and forgets all statements."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._seen: list[tuple[str, tuple[Any, ...], int]] = []
@@ -107,7 +107,7 @@ async def test_what_is_anothers_is_looked_for_as_what_nobody_has(
                     continue
                 thing = await shelf.kept(owner, STATES.get(name_of(route), kind_of(route) or ""))
                 foreign = await work(route, who, thing)
-                # The unknown id has the timestamp of `thing`, because the timestamp selects the
+                # The unknown id keeps the timestamp in the id `thing`. So both ids lead to the same
                 # partition.
                 unknown = await work(route, who, thing[:-12] + uuid4().hex[:12])
                 if foreign != unknown:

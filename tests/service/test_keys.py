@@ -38,7 +38,8 @@ async def status_of(house: ServiceHouse, secret: str) -> int:
 
 
 async def becomes(house: ServiceHouse, secret: str, status: int) -> None:
-    """Poll until requests with a secret get this status. Nothing announces a write of another process."""
+    """Poll until requests with a secret get this status. The test polls, because no event tells it when
+    the server has read a change of the keys."""
     with trio.fail_after(HANGS_S):
         while True:
             if await status_of(house, secret) == status:

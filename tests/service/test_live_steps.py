@@ -44,8 +44,8 @@ async def bring_to_life(house: ServiceHouse, destination: str) -> None:
 
 
 async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
-    """Let the server do each piece of work that visits all destinations. Return the pieces of work with a
-    step that ran too many lines."""
+    """Let the server do, one after another, all kinds of work that visit all destinations. Return the
+    kinds in which a step ran too many lines."""
     found: dict[str, str] = {}
     server = house.server
     key = owner.api._headers["Authorization"].removeprefix("Bearer ")

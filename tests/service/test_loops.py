@@ -82,8 +82,8 @@ async def test_a_loop_that_feeds_on_its_own_dead_letters_ends(
     rule = {"name": "r", "destinationId": to, "eventTypes": ["angarium.*"]}
     assert (await api("POST", "/routing-rules", rule)).status == 201
     await post(api, "loop.first")
-    # The loop's last delivery dies, and the service sends an event about it. The delivery of this event
-    # dies too, but the service sends no event about that.
+    # The loop's last delivery dies, and the service sends an event about this death. The delivery of that
+    # event dies too, but about the second death the service sends no event.
     page = await house.until(
         api, f"/deliveries?destinationId={to}&status=FAILED", lambda page: len(page["items"]) == 2
     )

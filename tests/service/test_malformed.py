@@ -24,8 +24,8 @@ from tests.service.malformed import (
 )
 
 WITHIN_S = 10.0  # below all of the door's deadlines, so that none of them ends a case
-# Objects that must exist because malformed requests of the table name them. The table also names an
-# event, a destination and the destination's rule, which the test creates in another way.
+# Objects that the malformed requests name, so they must exist. The test itself creates the event, the
+# destination and the rule that the requests also name.
 MADE: list[tuple[str, str, dict[str, Any]]] = [
     ("schema", "/schemas", {"eventType": "a", "schema": {}}),
     ("key", "/api-keys", {"name": "k", "scope": "read"}),
@@ -49,8 +49,8 @@ class Book:
         path: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """Send one request. The answer must name the offending path `path`. With "" it must name no path,
-        with None it can name any path."""
+        """Send one request. The answer must name `path` as the offending path. If `path` is "", the
+        answer must name no path. If `path` is None, the answer can name any path or none."""
         self.asked += 1
         method, _, target = line.partition(" ")
         for name, identifier in self._ids.items():

@@ -198,7 +198,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
     _, secrets = await furnish(api, receiver)
     (old,) = there.ids()
     await there.until(step)
-    # The running server and a newly started one can open all rows and seal new ones.
+    # The running server can open all sealed rows and seal new rows. So can a newly started server.
     await there.house.server.tables.load()
     await delivered(api, receiver, secrets)
     assert (await api("POST", "/destinations", {"name": "n", "url": receiver.url("/n")})).status

@@ -235,8 +235,8 @@ def names_something(route: Route) -> bool:
 
 
 def filters_of(route: Route) -> list[str]:
-    """Return the query parameters of a list that name an object. `test_stream` tests the parameters of
-    the stream."""
+    """Return those query parameters of a route whose value is an id. The stream's parameters are left
+    out, because `test_stream` tests them."""
     if route.content_type != JSON:
         return []
     properties = route.query.model_json_schema()["properties"] if route.query.model_fields else {}
@@ -273,8 +273,8 @@ async def test_every_route_answers_every_credential_as_it_declares(
     assert cases > 1_500
 
 
-# The numbers of rows that show whether a customer has written something. Changes of the workspace's
-# settings are left out, because the test itself makes them.
+# Counts of rows. A count changes if a customer has written something. Audit entries about the
+# workspace's settings are not counted, because the test itself changes the settings.
 WRITTEN = """
     SELECT (SELECT count(*) FROM audit_log WHERE action <> 'workspace.update'),
            (SELECT count(*) FROM deliveries), (SELECT count(*) FROM destination_versions)

@@ -1,4 +1,4 @@
-"""Replay jobs of the mode MISSING: a destination gets the events that have no delivery to it."""
+"""Replay jobs of the mode MISSING: such a job sends a destination the events that it never got."""
 
 from typing import Any
 

@@ -27,14 +27,15 @@ OF_A_SAMPLE = {
     ("testDestination", "errorMessage"),
     ("previewRoutingRules", "rules.filterRead"),
 }
-# Routes whose answers have fields for payloads and headers, but only with what the caller itself sent.
+# Routes whose answers have fields for payloads and headers. These fields contain only what the caller
+# itself has sent.
 OWN_INPUT = {"runTransformScript", "previewTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}
 
 
 async def let(api: Caller, **may: bool) -> None:
-    """Give customers all abilities except those that are False here."""
+    """Give customers all abilities except those whose argument is False."""
     everything = {ability.value: True for ability in Ability}
     changed = await api("PATCH", "/workspace", {"customerMay": {**everything, **may}})
     assert changed.status == 200, changed.body

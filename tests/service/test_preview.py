@@ -75,8 +75,8 @@ async def test_each_rule_that_names_the_type_says_why(house: ServiceHouse, api: 
     assert real == {key: each["priority"] for key, each in reached.items()}
     adas = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert {each["destinationId"] for each in adas["destinations"]} == {everyone, held, ada}
-    # No filter error was counted. A preview counts no errors. The real event did not reach this filter,
-    # because a rule of higher priority had matched.
+    # No filter error was counted, for two reasons. A preview counts no errors. And routing the real event
+    # did not evaluate the failing filter, because a rule of higher priority had matched.
     assert (await api("GET", f"/routing-rules/{ids['failing']}")).json["filterErrors"] is None
 
 
@@ -188,8 +188,8 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     for each in range(0, len(patterns), 100):
         more = patterns[each : each + 100]
         house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
-    # These rules are in no table, so a reload of the configuration would drop them. On a busy computer
-    # the listener's connection can count as lost, which would cause a reload.
+    # On a busy computer, the connection that listens for changes can count as lost. The server would then
+    # reload the configuration and drop these rules, which are in no table. So it must not reload.
     monkeypatch.setattr(house.server.changes, "_on_lost", trio.lowlevel.checkpoint)
     slices, answered = 0, trio.Event()
     give_way = EventJudge._give_way

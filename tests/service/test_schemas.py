@@ -202,7 +202,8 @@ async def test_an_mcp_key_and_a_reader_get_their_own(house: ServiceHouse, tenant
 async def test_what_another_server_activates_is_in_force_within_a_second(
     house: ServiceHouse, api: Caller
 ) -> None:
-    """The test writes to the database as another server would. The notification is real."""
+    """The test writes to the database and notifies the server through PostgreSQL, as another server
+    would."""
     identifier = await activated(api)
     event = {"eventType": "order.created", "payload": {}}
     pool, environment = house.server.bridge.pool, next(iter(house.server.models.environments))

@@ -1,4 +1,4 @@
-"""Issued secrets: none of them is in another answer, in the log or in any table.
+"""Issued secrets. A secret is only in the answer that issues it: in no later answer, no log, no table.
 
 The servers of all tests (each a `house`) search their answers and their logs for the secrets that they
 issued (`tests.api.issued`). These tests search the tables as well.

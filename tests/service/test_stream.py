@@ -70,7 +70,7 @@ async def secret_of(house: ServiceHouse, tenant: Tenant, scope: Scope = Scope.RE
 
 
 async def unfollowed(house: ServiceHouse) -> None:
-    """Poll until the server knows that it has no listeners. The server does not announce this."""
+    """Poll until the server has noticed that all listeners of the stream have left."""
     with trio.fail_after(HANGS_S):
         while True:
             if not house.server.feed.followed:

@@ -592,8 +592,8 @@ async def test_a_customer_has_the_scripts_of_its_own_destinations(
 async def test_processes_that_publish_remove_and_archive_at_once_keep_the_numbers_true(
     house: ServiceHouse, tenant: Tenant, api: Caller, receiver: Receiver
 ) -> None:
-    """The test writes through `tables`, as several processes would. It bypasses the queue in which each
-    process puts its own commands in order."""
+    """The test writes at once from several tasks, as several processes would. It writes directly to
+    `tables`, because the queue of commands would let the tasks write one after another."""
     tables, pool = house.server.tables, house.server.bridge.pool
     auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
     number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)

@@ -34,8 +34,8 @@ NAMED = {
 
 
 def queries(route: Route) -> Iterator[str]:
-    """Yield the query strings to try. The first has only the required parameters. Another has the largest
-    `limit`. The last has all parameters except `cursor`, with their longest values."""
+    """Yield up to three query strings: one with only the required parameters, one with these and the
+    largest `limit`, and one with all parameters except `cursor`. All values are the longest allowed."""
     schema = route.query.model_json_schema()
     required = schema.get("required", ())
     least = [_pair(name, schema["properties"][name], schema) for name in required]
@@ -87,8 +87,8 @@ def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[o
 
 
 def bodies(route: Route) -> Iterator[bytes]:
-    """Yield bodies that reach the limits on members, containers and values. Some bodies reach a limit
-    as a whole. In the others, the value of one field reaches a limit."""
+    """Yield bodies with as many members, containers or values as the limits allow. The first two bodies
+    contain only unknown fields. Each of the others is an example in which one field has a huge value."""
     if route.body is None:
         return
     yield orjson.dumps({str(number): {} for number in range(MAX_MEMBERS)})

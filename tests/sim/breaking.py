@@ -59,19 +59,20 @@ HAND_OVERS = {
     "store.rules": "count create find get remove replace",
     "store.settle": "settle",
 }  # fmt: skip
-# These methods change something only in their last statement. So they can raise only before the change.
+# The last statement of these methods is the only one that changes something. So if such a method raises,
+# nothing has changed yet.
 ONLY_BEFORE = frozenset(
     {"directory.activate_dormant", "directory.take_forgettable", "recorder.put"}
     | {"readers.submit", "readers.submit_patient", "readers.submit_snapshot"}
     | {"sender.send"}  # after it, a request is on its way whose answer does not count
 )
-# These methods begin with a change that cannot raise. The work after the change is within an actor's own
-# barrier. So an error can come only after the change.
+# The first statement of these methods changes something and cannot raise. So if such a method raises, the
+# change is made.
 ONLY_AFTER = frozenset(
     {"actor.attempt_ended", "actor.committed", "actor.refused", "actor.turn", "attempts.ended"}
 )
-# These methods also take None, which reports that a read has failed. With None they only append, so they
-# never raise.
+# Methods that get the result of a read, or None if the read has failed. With None, they do nothing that
+# can raise.
 READS = ("begin", "tell_answer")
 POINTS = tuple(f"{part}.{name}" for part, names in HAND_OVERS.items() for name in names.split())
 # The calls that carry deliveries or outcomes. Half of the strikes choose their call from this list, the

@@ -166,7 +166,8 @@ class Outbound:
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Send a complete request to the simulated network. The sender's stages call this method
-        instead of a real client. After a 401, they call it again in the same attempt."""
+        where the real sender calls an HTTP client. After a 401, the stages call it again in the same
+        attempt."""
         world = self._process.world
         began = self._begun[transmission.delivery.id, transmission.number][-1]
         world.network.send(self._process, transmission, done, world.now() - began)

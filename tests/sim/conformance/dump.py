@@ -59,9 +59,9 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# Each process that can write, with its epoch. Then the leases of homes and of shards, grouped by epoch.
-# Each group states whether its leases are vacant, how many they are, and the sum of their slots or
-# shards.
+# One row for each process that can write, with its epoch. Then the leases of homes and the leases of
+# shards, with one row for each epoch. Such a row has the number of the epoch's leases, whether they are
+# vacant, and the sum of their slots or shards.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -44,8 +44,8 @@ class House:
         return self.side.ports
 
     async def built(self) -> "House":
-        """Create three workspaces, and then the destinations. `ENVIRONMENT`, which the records name,
-        belongs to the third workspace."""
+        """Create three workspaces and two destinations. Events and deliveries of the tests are in
+        `ENVIRONMENT`, which belongs to the third workspace."""
         for name in ("one", "two", "three"):
             tenants = self.ports.configuration.tenants
             made = WorkspaceModel(

@@ -1,5 +1,5 @@
-"""The two databases under test, each with the stores through which a process uses it. A test can break
-the connections."""
+"""The two databases under test, PostgreSQL and the simulated one. A process uses a database through its
+stores. A test can break the connections."""
 
 from typing import Any, Protocol
 
@@ -52,19 +52,19 @@ class Ports(Struct):
 
 
 class Side(Protocol):
-    """One of the two databases. `ports` are the stores of the process that took over the database
-    last."""
+    """One of the two databases. `ports` are the stores of the newest process, which took over the
+    database last. `former` are the stores of the process before it, or None."""
 
     name: str
     ports: Ports
-    former: Ports | None  # of the process before
+    former: Ports | None
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
         """Begin another process, which takes over a part of the database. From then on, `ports` are the
         stores of this process."""
 
     def lose(self, purpose: str) -> None:
-        """Break the present process's connection for `purpose`: intake, large or settle."""
+        """Break one of the newest process's connections. `purpose` names it: intake, large or settle."""
 
     async def remove_event(self, environment: int, event: str) -> None:
         """Remove an event and leave its deliveries."""
@@ -121,8 +121,8 @@ class Simulated:
 
 
 class Postgres:
-    """The real database. All processes share the connection pools for reads, because a read states no
-    epoch."""
+    """The real database. All processes read through the same connection pools. They can share them,
+    because a read does not state which process makes it."""
 
     name = "postgres"
     ports: Ports

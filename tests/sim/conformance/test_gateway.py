@@ -1,5 +1,5 @@
-"""The simulated database with a failing connection. A statement is late or lost, or it runs although it
-is reported as failed."""
+"""The simulated database with a failing connection. A statement can run late or never. It can also run
+although the caller gets an error."""
 
 from collections.abc import Callable
 from typing import TypeVar

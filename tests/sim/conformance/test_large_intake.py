@@ -18,8 +18,8 @@ from tests.storage.world import ENVIRONMENT, claim, deliveries_of, event, identi
 
 
 class Gap:
-    """A pause after the first part of a group. The writing of the group continues when the test sets
-    `over`."""
+    """A pause while a large group of events is written, after its first part. When the test sets `over`,
+    the other parts are written."""
 
     def __init__(self) -> None:
         self.reached, self.over = trio.Event(), trio.Event()
@@ -129,7 +129,8 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
         gap.over.set()
     rows = {row[1]: row[2] for row in await house.table("deliveries")}
     assert rows.keys() == {deliveries[0].id, beside.id}
-    # The large group drew its seq first, so its seq is lower, although its row became visible later.
+    # The large group drew its seq before the other delivery, so its seq is lower. But the other delivery
+    # became visible first.
     assert rows[deliveries[0].id] < rows[beside.id]
 
 

@@ -30,7 +30,7 @@ class Fault(Protocol):
 
 
 class Twins:
-    """The simulated database and the real one, in the same state."""
+    """The simulated database and PostgreSQL, in the same state."""
 
     def __init__(self, simulated: Simulated, postgres: Postgres) -> None:
         self.simulated = simulated
@@ -57,13 +57,13 @@ class Twins:
             await side.remove_event(environment, event)
 
     async def call(self, named: str, call: Call) -> Any:
-        """Make a call on both sides. Return its outcome, which must be the same on both. The outcome is
-        Refused if the call raised a StoreError."""
+        """Make a call on both databases. Return its outcome, which must be the same on both. If the call
+        raised a StoreError, the outcome is Refused."""
         return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
-        """Make a call through the stores of the process that was replaced last. Return None if no process
-        was replaced."""
+        """Make a call on both databases through the stores of the process before the newest one. Return
+        the outcome, or None if there was only one process."""
         ports = [side.former for side in self.sides if side.former is not None]
         return await self.compared(f"former: {named}", call, ports) if ports else None
 

@@ -88,8 +88,8 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change the status of a destination. Sometimes archive the last destination, and then create another
-    one."""
+    """Change the status of a random destination. Only the destination that was created last is ever
+    archived, and a new destination then takes its place."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]
