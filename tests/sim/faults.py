@@ -1,7 +1,7 @@
 """The faults of a history: what happens to each statement, and the strikes, which the plan lists.
 
-A strike is a fault that happens once, for instance at the n-th call, send or step of the history. So a
-strike can hit between any two steps.
+A strike is a fault that happens once: at a given time, or at the n-th call, send or step of the history.
+Since steps are counted too, a strike can hit between any two steps.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 QUICK_S = 0.002  # the longest time of a statement without a fault
 HANGS_S = 8.0  # after this time, a statement without an answer is given up
-# The longest delays until a busy process reads the answer to a statement. The statements of `OVERTAKEN`
-# have those of `FAR_BEHIND_S`.
+# The longest delays until a busy process reads the answer to a statement. `FAR_BEHIND_S` is for the
+# statements of `OVERTAKEN`, and `BEHIND_S` is for all others.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
-# Statements that can fail with contention. The engine then repeats them. The other statements are
-# single writes, which the connection pool itself repeats, and reads, which have no contention.
+# Statements that can fail with contention and that the engine then repeats. No other statement does. A
+# read has no contention, and after contention the connection pool itself repeats a single write.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
 # Statements of transactions that write a large group of events in several parts. Such statements are
-# rare, so they fail `PARTS_TROUBLE` times as often as other statements.
+# rare. So the chance that one of them has a fault is multiplied by `PARTS_TROUBLE`.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 

@@ -1,5 +1,5 @@
-"""The gateway to the simulated database. A statement can be late or lost. A statement can also run
-although it is reported as failed."""
+"""The gateway to the simulated database. A statement can run late or never. It can also run although the
+caller gets an error."""
 
 from collections.abc import Callable
 from math import inf
@@ -13,20 +13,20 @@ Result = TypeVar("Result")
 
 
 class Gateway(Protocol):
-    """One connection of a process to the simulated database. `work` is a whole transaction without an
-    await: it does everything, or it raises and does nothing. A `call` completes its `work` at most
-    once."""
+    """One connection of a process to the simulated database. `work` is a function that does a whole
+    transaction without an await. Either it does everything, or it raises and does nothing. One `call`
+    completes its `work` at most once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Run a statement by calling `work`. Return the result of `work` or raise its error.
 
-        The call can be late. If it raises StoreAwayError with `maybe_written`, `work` has run or can
-        still run. If it raises StoreAwayError without `maybe_written`, `work` never runs. When `work`
-        runs late, it checks its epoch, because its process may have lost the right to write. The
-        process can be killed at any await.
+        If the call raises StoreAwayError with `maybe_written`, `work` has run or can still run later. If
+        the call raises StoreAwayError without `maybe_written`, `work` never runs.
 
-        If `work` raises LockedError, it is called again after the transaction that holds the lock has
-        ended.
+        A late `work` must check its epoch, because its process may have lost the right to write.
+
+        If `work` raises LockedError, another transaction holds a lock. The call runs `work` again when
+        this transaction has ended.
         """
 
 

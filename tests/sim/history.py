@@ -27,8 +27,8 @@ from tests.sim.wishes import Wishes
 from tests.sim.world import World
 
 LOOK_S = 2.0  # between two checks that everything has drained
-# The time to drain, in addition to the waits of the retry schedules. It is for time-outs, for probes of
-# circuits, and until idle actors have left memory.
+# The time to drain, in addition to the waits of the retry schedules. It is enough for time-outs, for the
+# probes of open circuits, and for idle actors to leave memory.
 DRAIN_S = 400.0
 STOP_S = 60.0  # longest time in which a process ends in order
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)

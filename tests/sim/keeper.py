@@ -1,8 +1,8 @@
 """The process manager of a history: it restarts processes and carries out strikes.
 
-A parent is a process that starts nodes, all with the same number of parts. A new parent can start nodes
-with another number of parts, which take over the parts of the former parent's nodes. When a node of the
-former parent ends, the keeper stops the other nodes of this parent in an orderly way.
+A parent is a process that starts one node for each part of the database. A new parent can divide the
+database into another number of parts. Its nodes then take over from the nodes of the former parent. When
+the first node of the former parent ends, the keeper stops the parent's other nodes in an orderly way.
 """
 
 from functools import partial

@@ -1,5 +1,5 @@
-"""The connection of one process to the simulated database. After a process was killed, a statement that
-it had sent can still run.
+"""The connection of one process to the simulated database. After the process was killed, a statement that
+the process had sent can still run.
 """
 
 from collections.abc import Callable
@@ -71,10 +71,11 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Run the statement again when `transaction`, which blocks it, has ended.
+        """Run the statement again when `transaction`, which holds a lock that the statement needs, has
+        ended.
 
-        The database ends `transaction` after `patience_s`, or after the idle limit if `patience_s` is
-        None.
+        The database ends `transaction` after `patience_s`. If `patience_s` is None, the database ends it
+        after `IDLE_TRANSACTION_S`.
         """
         transaction.after(self._after_wait)
         if patience_s is None:
@@ -106,11 +107,8 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """Refuse to cancel a statement while its process lives. The cancellation then waits for the
-        answer.
-
-        If the process is dead, the cancellation succeeds.
-        """
+        """Cancel the statement at once if its process is dead. If the process lives, let the cancellation
+        wait for the statement's answer."""
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED

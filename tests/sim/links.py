@@ -93,8 +93,8 @@ class End:
                 data = bytes(self._come[:most])
                 del self._come[:most]
                 if self.link.far is self and self._ended and not self._come:
-                    # The node that sent the request has given up and closed the link. The real
-                    # `LinkTransport` raises then.
+                    # The node that sent the request has given up and closed the link. In this case, the
+                    # real `LinkTransport` raises.
                     raise trio.BrokenResourceError("the link was closed behind the request")
                 self.unread -= len(data)
                 return data
@@ -170,7 +170,7 @@ class Links:
         return way_s
 
     def breaks(self) -> str:
-        """Return `before` or `after` if the link breaks before or after its bytes arrive, else ""."""
+        """Return when the link breaks: `before` the bytes arrive, `after` they arrive, or never ("")."""
         if not self._troubled or self.chance.random() >= BREAK_SHARE:
             return ""
         self.world.tell(Fault, "link")
@@ -241,7 +241,8 @@ class Links:
                 self._rest(link.far, link.far.served)
 
     def _rest(self, end: End, served: int) -> None:
-        """Close an idle link if it has served no request since its count of requests was `served`."""
+        """Close a link if it is idle and has served no request since this check was planned. `served` is
+        the number of requests that it had served then."""
         process = end.process
         idle = not (process.dead or end.busy or end.parted or end.is_readable())
         if idle and end.served == served:
@@ -311,7 +312,8 @@ def unread(link: trio.SocketStream) -> int:
 
 
 def _split(come: bytes) -> tuple[int, bytes, bytes] | None:
-    """Return the first whole request's id and body, and what comes after it."""
+    """Split the bytes of one or more requests. Return the id and the body of the first request, and the
+    bytes after it. Return None if not even the first request is complete."""
     head, whole, rest = come.partition(b"\r\n\r\n")
     if not whole:
         return None

@@ -1,8 +1,8 @@
 """The machines (computers) of a history. Machines join, are drained or are lost, and each part belongs on
 one of the machines.
 
-The placement is the real `engine.nodes.placement`. Each machine has a process for each part, but only one
-process of a part works. The others stand by.
+The placement is the real `engine.nodes.placement`. For each part, every machine has a process, but only
+one of these processes works. The others stand by.
 """
 
 from collections import Counter
@@ -91,7 +91,8 @@ class Machines:
         return name
 
     def misplaced(self, living: Iterable["Process"]) -> list[str]:
-        """Return the parts that are on a wrong machine although everything is quiet."""
+        """Return a sentence for each part that is on a drained machine. If there is no such part, but the
+        machines have unequal numbers of parts, return a sentence about that."""
         free = [name for name in self._names if name not in self._drained]
         if not free:
             return []

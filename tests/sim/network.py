@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# For this time after a rotation of the signing key, a request can lack the new key's signature, because
-# the sending process may not know the new key yet.
+# The time after a rotation of the signing key in which a process may not know the new key yet. Requests
+# of such a process lack the new key's signature.
 UNHEARD_S = 60.0
 GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least this time
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')
@@ -196,14 +196,16 @@ class Network:
         process.faults.count("send", process)
 
     def died(self, process: "Process") -> None:
-        """Some requests of an ended process had not left yet, and are lost."""
+        """End the requests of a process that has died. About half of them have not left yet and are
+        lost."""
         for flight in [each for each, owner in self.flights.items() if owner is process]:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Return True if a request has the required signatures: that of the present key, and for
-        `GRACE_S` after a rotation also that of the former key. For `UNHEARD_S` after a rotation, the
-        former key's signature alone is enough."""
+        """Return True if a request has the required signatures. The present key must have signed it. For
+        `GRACE_S` after a rotation, the former key must have signed it too. But for `UNHEARD_S` after a
+        rotation, the sender may not know the present key, so the former key's signature alone is enough.
+        """
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

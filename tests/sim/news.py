@@ -1,4 +1,4 @@
-"""News of configuration that other processes wrote: a stand-in for `storage.audit.changes`.
+"""News of configuration that other processes wrote. It simulates `storage.audit.changes`.
 
 After a lost connection, the whole configuration is read again.
 """
@@ -12,7 +12,8 @@ RETRY_S = 1.0  # after a loss, until it listens again
 
 
 class News:
-    """The changes that were announced and are not yet read. Owner: the task in `run`."""
+    """The changes of the configuration that were announced, but that this process has not yet read.
+    Owner: the task in `run`."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader

@@ -14,8 +14,8 @@ PATIENCES_S = (5, 20, 60, 300)
 TROUBLED = 0.7  # share of such destinations whose receivers fail for long
 RECEIVERS = ("dead", "flapping")
 SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those destinations: one delivery is a series of failures
-# Of the histories with such destinations, this share has only one destination, which always fails. In
-# some of them, the actor leaves memory between two failures. The process's clock jumps several times.
+# Among the histories with such destinations, the share that has a single destination, which always fails.
+# Its actor can leave memory between two failures, and the process's clock jumps several times.
 ASLEEP = 0.4
 DOWN = "down"  # a kind of receiver that only these histories have
 ASLEEP_S = 600.0

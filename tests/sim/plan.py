@@ -1,7 +1,7 @@
-"""The plan of a history, drawn from its seed: data only, so the shrinker can leave parts out.
+"""The plan of a history, drawn from its seed. A plan is only data, so the shrinker can leave out parts.
 
-A plan does not contain the delays of statements and answers, because their number depends on the engine's
-progress. The run draws them from separate random sources.
+A plan does not contain the delays of statements and answers, because nobody knows beforehand how many
+statements the engine will send. The run draws the delays from separate random sources.
 """
 
 from random import Random
@@ -14,8 +14,8 @@ from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
-# The faults, each with the percentage of histories that have it. One history can have several faults, so
-# rare faults also happen together.
+# The faults, each with the percentage of histories that have it. Each fault is drawn for itself, so a
+# history can have several faults.
 FAULTS = {
     "late": 50,  # statements that take long
     "unsent": 35,  # statements that never left
@@ -50,7 +50,7 @@ WISHES = {
     "own": 15,  # destinations of the service's own events
     "rate": 20,
 }
-# The behaviours of receivers; all receivers begin with `well`, and are `well` again at the end.
+# The behaviours of receivers. At the beginning and at the end of a history, all receivers behave `well`.
 RECEIVERS = {
     "well": 30, "slow": 12, "fails": 16, "busy": 10, "gone": 4, "silent": 8, "resets": 8,
     "flapping": 16, "dead": 10, "picky": 8,
@@ -76,29 +76,29 @@ LONG_SHARE = 0.06  # share of histories that last an hour, not minutes: idle tim
 AUTO_SHARE = 0.3  # share of a dense history's destinations: they get enough events to move a limit
 AUTO_MOST = 12  # highest value of those limits: little above the first one
 DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spills are read back
-# The share of histories with slow processes: actors wait for their turns, and answers wait to be read. In
-# these histories, operators act quickly, and many kills come just before the recorder writes a group of
-# outcomes.
+# The share of busy histories. In a busy history, processes are slow: actors wait for their turns, and
+# answers of the database wait to be read. Operators act quickly. Many kills come just before the recorder
+# writes a group of outcomes.
 BUSY_SHARE = 0.15
 # The share of histories in which calls between two modules raise.
 BREAK_SHARE = 0.15
 BREAKS_MOST = 3
 BREAKS_REACH = 60  # calls of one method
-# The share of histories with raising calls in which an operator's database session also locks rows of
-# deliveries.
+# Among the histories in which calls raise, the share in which also an operator's database session locks
+# rows of deliveries.
 LOCK_SHARE = 0.5
 LOCKS_MOST = 3
 LOCK_MOST_S = 6.0  # not longer than a statement without an answer can take
 AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
 AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
 LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their answers are read
-# The share of histories in which callers act on single waiting deliveries. A caller cancels the delivery,
-# or has it sent at once.
+# The share of histories in which callers act on single waiting deliveries: they cancel a delivery
+# (`withdraw`), or have it sent at once (`hasten`).
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# Only histories up to this length use LEAVES_AFTER_S. With so short a time, the engine looks for idle
-# actors very often, and a longer history would be slow.
+# Only histories up to this length use LEAVES_AFTER_S. LEAVES_AFTER_S is so short that the engine looks
+# for idle actors very often, which would make a longer history slow.
 HASTY_S = 60.0
 
 
@@ -131,7 +131,8 @@ class NewDestination(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True):
-    """A request that posts events. `times`: how often it is repeated if its result is unknown."""
+    """A request that posts events. `times`: how often the caller repeats the request if its result is
+    unknown."""
 
     at: float
     environment: int
@@ -141,8 +142,8 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """A request that posts no events. It concerns one destination, rule or job. The index of this object
-    is `which` modulo the number of such objects."""
+    """A request that posts no events. It concerns one destination, rule or job. This is the object with
+    the index `which` % n, where n is the number of such objects."""
 
     at: float
     kind: str
@@ -151,8 +152,8 @@ class Wish(Struct, frozen=True):
 
 
 class Strike(Struct, frozen=True):
-    """A fault that strikes once. If `on` is "time", the fault strikes at the instant `number`. Otherwise
-    `on` names what is counted, such as calls, sends or turns, and the fault strikes when the count is
+    """A fault that strikes once. If `on` is "time", the fault strikes at the instant `number`. If `on` is
+    "call", "send", "turn" or another thing that is counted, the fault strikes when the count reaches
     `number`."""
 
     kind: str

@@ -81,8 +81,8 @@ HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.compositio
 
 
 class Process:
-    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: the number of
-    the parent process that restarts this process."""
+    """One process. `stalled_until`: the instant of trio's clock until which the process stalls. `group`:
+    the number of the parent process that restarts this process."""
 
     def __init__(
         self,
@@ -302,8 +302,8 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # The runner of jobs is left out if the history has no jobs. Otherwise its look-ups would take
-        # most of the CPU time.
+        # If the history has no replay jobs, it has no runner of jobs either. The runner often looks for
+        # jobs in the database, which would take most of the CPU time.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]
@@ -323,7 +323,8 @@ class Process:
                 await self._hand_over()
 
     async def _hand_over(self) -> None:
-        """Hand over the part to a process on another machine, as `api.composition.Server.hand_over`."""
+        """Hand over the part to a process on another machine, as `api.composition.Server.hand_over`
+        does."""
         self.handed_over = True
         self.world.tell(Fault, "hand over", str(self.number))
         await self.directory.drain(trio.current_time() + HAND_OVER_S)
@@ -473,8 +474,8 @@ class Process:
         return True
 
     def breaks(self, point: str) -> str | None:
-        """Return `before` or `after` if a call between two modules must raise before or after its work,
-        else None.
+        """Return when the present call between two modules must raise: `before` its work, `after` its
+        work, or never (None).
         """
         self.faults.count(point, self)
         if not self.break_next or self.dead:

@@ -57,8 +57,8 @@ class Receivers:
         }
 
     def refuses(self, destination: Destination, token: str, attempt: tuple[int, str, int]) -> bool:
-        """Return True if a receiver answers with 401 because of a revoked token, at most once for an
-        attempt.
+        """Return True if a receiver answers an attempt with 401, because the attempt's token is revoked.
+        An attempt gets at most one such answer.
         """
         number = int(destination.target.path.rsplit(b"/", 1)[1])
         if not token or self._world.calm or not self._world.plan.destinations[number].revokes:

@@ -74,11 +74,11 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first seed whose history breaks a promise with the mutant but not without it. Return
-    None if there is no such seed: the mutant survives.
+    """Return the first seed whose history breaks a promise with the mutant but not without the mutant.
+    Return None if there is no such seed. The mutant then survives.
 
-    A history that does not end counts as a catch at once. No other history can run in this Python process
-    after it, because what is left of the first would disturb it.
+    If a history with the mutant does not end, its seed is returned without a run of the history without
+    the mutant. The tasks that the endless history leaves behind would disturb another run.
     """
     for seed in seeds:
         if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):

@@ -1,9 +1,10 @@
 """Places in a function: syntax nodes, found by a short description.
 
-A description has the kind of the node, and names that the node must contain. It must not contain a name
-after `-`. For example, `if retry_after_s` is the `if` statement whose condition contains this name, and
-`if _lines -add` is the one whose condition contains `_lines` but not `add`. If matching nodes are nested,
-the innermost one counts. Exactly one place must match.
+A description consists of the kind of the node and of names. The node must contain each name. But the node
+must not contain a name that is written with a `-` before it. For example, `if retry_after_s` is the `if`
+statement whose condition contains `retry_after_s`. `if _lines -add` is the `if` statement whose condition
+contains `_lines` but not `add`. If matching nodes are nested, only the innermost node matches. A
+description must match exactly one node.
 """
 
 import ast
@@ -37,8 +38,9 @@ _BELOW = ("body", "orelse", "finalbody", "handlers")  # of a statement: not part
 
 
 class Place(Struct):
-    """The place of a syntax node in its parent. `node`: the parent. `field`: the parent's field that
-    holds the syntax node. `at`: the index of the syntax node if the field is a list, else None."""
+    """The place of a syntax node in its parent. `node`: the parent. `field`: the name of the parent's
+    field that holds the syntax node. `at`: if this field is a list, the index of the syntax node in it,
+    else None."""
 
     node: ast.AST
     field: str
@@ -108,8 +110,9 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """Return True if a node matches a description. In a description of a call, the first of `names` must
-    be the name of the called function or method. The target of an assignment never matches."""
+    """Return True if a node matches a description, which consists of a kind and names. If the kind is a
+    call, the first name must be that of the called function or method. The target of an assignment never
+    matches."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):

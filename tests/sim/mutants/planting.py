@@ -31,9 +31,9 @@ class Edit(Struct, frozen=True):
     """New code for a place in the function `name` of `owner`. If this function does not have the place,
     other functions of the owner and its module are searched (`_around`).
 
-    `place`: the description (`tests.sim.mutants.places`). `new`: the new code. An expression replaces
-    only the condition of an `if` or `while`. Other code replaces the whole node. The word `HERE` in the
-    new code stands for the replaced code.
+    `place`: the description of the place (`tests.sim.mutants.places`). `new`: the new code. It replaces
+    the node at the place. But if the node is an `if` or `while` and the new code is an expression, it
+    replaces only the condition. The word `HERE` in the new code stands for the replaced code.
     """
 
     owner: Owner
@@ -42,8 +42,8 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the place. Raises LookupError if no function has the place, or if
-        the first functions that have it (in the order of `_around`) have it more than once."""
+        """Return the function that has the place. The search stops at the first list of `_around` that
+        has it. Raises LookupError if no list has the place, or if this list has it more than once."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
@@ -84,8 +84,8 @@ def mutant(
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with the edits' code at their places. Raises LookupError if the function has an
-    edit's place never or more than once, or if the new code uses an undefined name."""
+    """Return the function with the new code of all edits. Raises LookupError if the place of an edit is
+    not exactly once in the function, or if the new code uses an undefined name."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -107,9 +107,9 @@ def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
 
 
 def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
-    """Yield lists of functions in the order of the search: the function `name` alone, then the other
-    functions of its owner. If the owner is a class, the functions of its module and of the other classes
-    follow."""
+    """Yield lists of functions in the order in which they are searched. The first list has only the
+    function `name`. The second has the other functions of its owner. If the owner is a class, a third
+    list has the functions of the class's module and of the other classes in this module."""
     yield [(owner, name)]
     yield [(owner, other) for other in vars(owner) if other != name]
     if isinstance(owner, type):

@@ -31,8 +31,8 @@ def judge(sight: Sight) -> Iterator[str]:
         may = posted.get((environment, mark), [])
         possible = sum(_may_be_there(request) for request in may)
         if found[0].key is not None:
-            # If a second process tries the request after the key has expired by its clock, it stores the
-            # event again.
+            # A request can be relayed to a second process. If the request's key has expired by the clock
+            # of this process, the process stores the event a second time.
             possible += sum(expiries(sight, [request]) for request in may if request.tried)
         if not may:
             yield f"event {found[0].id} was never posted"

@@ -1,9 +1,9 @@
 """Attempts: a delivery's attempts are numbered without a gap. A delivery has no more attempts than its
 schedule allows. No attempt is early, and none follows a success.
 
-The schedule in force at an attempt's end decides the wait until the next attempt. If the schedule changed
-while a delivery waited, the shortest wait of these schedules is allowed. Apart from that, a wait can be
-too short only because clocks differ.
+The schedule in force at an attempt's end decides the wait until the next attempt. If the schedule changes
+during the wait, the wait must be at least as long as in one of the schedules, the one with the shortest
+wait. A still shorter wait is right only if clocks that differ can have caused it.
 """
 
 from collections.abc import Iterator
@@ -114,8 +114,9 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if clocks can have shortened the wait between two attempts. A process shortens a wait
-    that seems too long by its own clock, and this clock may have been behind."""
+    """Return True if clocks that differ can have shortened the wait between two attempts. If a process
+    finds that a wait is too long by its own clock, it shortens the wait. But its clock may have been
+    behind."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

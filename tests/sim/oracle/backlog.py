@@ -1,8 +1,7 @@
-"""Backlog rows: a destination with unsettled deliveries has one backlog row, and at the end of a history
-no other destination has one.
+"""Backlog rows at the end of a history. A destination with unsettled deliveries has one backlog row. A
+destination without such deliveries has none, unless the destination is disabled.
 
-There is one exception. After a crash, a disabled destination can keep its backlog row until the
-destination is enabled.
+After a crash, the backlog row of a disabled destination can stay until the destination is enabled.
 """
 
 from collections.abc import Iterator

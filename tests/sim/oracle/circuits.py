@@ -2,9 +2,9 @@
 only one probe at a time pass. The waits between the probes are 1, 2, 4 ... 60 s. A probe that succeeds
 closes the circuit.
 
-A series of failures is judged only if it surely opened the circuit: one process got all the failures. A
-change of the configuration, a possible restart of the actor, or a pause in which the actor may have left
-memory ends a series.
+The failures of a series are judged only if one process got all of them, because only then the circuit has
+surely opened. A series ends if the actor may have lost its count of failures: at a change of the
+configuration, at a crash, or after a long pause.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,9 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# In a long pause between failures, an actor may have left memory and lost its count of failures. A pause
-# is long if it exceeds LONGEST_REST_S, or REST_PART of the time after which idle actors leave memory.
+# In a long pause between two failures, an actor may have left memory and lost its count of failures. A
+# pause is long if it is longer than LONGEST_REST_S. It is also long if it is longer than the time after
+# which idle actors leave memory, multiplied by REST_PART.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
@@ -97,8 +98,8 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The wait doubles only from the second failed probe on. The first one may not be a probe, but an
-    # attempt that began before the circuit opened.
+    # The first request that fails after the opening is perhaps no probe: it may have begun before the
+    # circuit opened. So the expected wait doubles only from the second failure on.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

@@ -10,9 +10,9 @@ CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 
 def judged_until(sight: Sight, sending: Sending) -> float:
-    """Return the latest instant at which an outcome can have been judged. After a crash, the outcome
-    waits for the next actor. This actor begins when all attempts under way have ended, and can crash
-    too."""
+    """Return the latest instant at which an actor can have judged an outcome. If the actor crashes, the
+    next actor judges the outcome. The next actor begins when all attempts under way have ended. It can
+    crash as well, and then the outcome waits for another actor."""
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:
@@ -28,9 +28,11 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Return True if a delivery may have been quarantined between a request and the instant `until`. The
-    outcome of this request is then never recorded. If the delivery is retried from the dead-letter queue,
-    the next attempt therefore gets the same number."""
+    """Return True if a delivery may have been quarantined between a request and the instant `until`.
+
+    The attempt of this request is then never recorded, and its number is not used up. If a caller retries
+    the delivery from the dead-letter queue, the next attempt has the same number.
+    """
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]
     return bool(after) and len(crashes) >= CONDEMNED_AFTER

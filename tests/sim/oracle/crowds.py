@@ -28,8 +28,8 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
         if sending.heard:
             open_until.append(sending.end)
         facts = sight.in_force(destination, process, sending.at - NETWORK_S, sending.at)
-        # Requests that began under an earlier version of the destination can still be in flight, so the
-        # concurrency of this version is allowed too.
+        # Requests that began under an earlier version of the destination can still be in flight. So the
+        # concurrency of the earlier version is allowed too.
         longest = max((each.end for each in sendings if each.heard), default=sending.at)
         older = sight.in_force(
             destination, process, min(_began(sendings, sending), longest), sending.at
@@ -48,8 +48,9 @@ def _began(sendings: list[Sending], now: Sending) -> float:
 
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """The token bucket holds one second's requests. Requests can arrive closer together than they were
-    sent, so the oracle's bucket also holds the requests of `NETWORK_S`."""
+    """Judge the rate with a token bucket. The service's bucket holds the requests of one second. But the
+    network can let requests arrive closer together than they were sent, up to `NETWORK_S`. So this bucket
+    holds the requests of 1 s + `NETWORK_S`."""
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

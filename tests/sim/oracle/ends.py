@@ -1,4 +1,4 @@
-"""Once all is quiet everything has ended, and each delivery has ended for a reason."""
+"""The ends of deliveries. When the history is quiet, each delivery has ended, and for a right reason."""
 
 from collections.abc import Iterator
 from math import inf
@@ -27,8 +27,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Return True if the delivery's event is a system event that a process created while it was ending.
-    If no other process begins, nothing sends the delivery, and it stays in the backlog."""
+    """Return True if the delivery's event is a system event that a process created while the process was
+    ending. Such a delivery stays in the backlog if no other process begins."""
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False
@@ -61,8 +61,8 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
-    """Return the versions of the destination whose schedules may have decided that a delivery is dead. If
-    the delivery died at the end of its last attempt, only the versions in force at that time count."""
+    """Return the versions of the destination whose schedule may have let a delivery die. If the delivery
+    died at the end of its last attempt, these are only the versions in force at that time."""
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

@@ -48,9 +48,12 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key can have expired between the requests that posted it. It expires once a day.
-    The days are counted from the earliest to the latest time on the clocks of all processes that tried
-    such a request. The clocks can differ by days."""
+    """Return how often a key can have expired between the requests that posted it.
+
+    A key expires after a day. The result is the number of days between two times: the earliest and the
+    latest time that any process which tried such a request read on its clock. The clocks can differ by
+    days.
+    """
     clocks: list[float] = []
     for request in requests:
         for number in (*request.tried, request.by):

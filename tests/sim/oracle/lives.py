@@ -7,14 +7,15 @@ from tests.sim.oracle.sight import Sight
 
 
 class Requeues:
-    """The intervals in which deliveries may have been requeued: from a caller's request to its answer."""
+    """The intervals in which deliveries may have been requeued. Each interval is from the request of a
+    requeue to the answer."""
 
     def __init__(self, sight: Sight) -> None:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # A request to send a delivery at once (`hasten`) requeues the delivery if it is dead at that
-            # time.
+            # A request to send a delivery at once (`hasten`) requeues the delivery if the delivery is
+            # dead.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # A request without a known answer can take effect at any later time.
@@ -41,8 +42,9 @@ class Requeues:
 
 
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
-    """Return the intervals in which a delivery may have been sent ahead of its schedule at a caller's
-    request. The intervals have no end, because the head of a lane or a rate can delay the delivery."""
+    """Return the intervals in which a delivery may have been sent before its time because a caller asked
+    for it. An interval begins with the caller's request. It has no end, because the delivery may have to
+    wait for another delivery of its lane or for the rate limit."""
     row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)

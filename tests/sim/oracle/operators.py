@@ -84,7 +84,8 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
 
 
 def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
-    """A delivery can die after its last attempt, because the schedule became shorter."""
+    """Return True if a delivery was surely dead at the instant `at`. The end of its last attempt does not
+    show this: a waiting delivery can also die because its schedule became shorter."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
         died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)

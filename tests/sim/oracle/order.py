@@ -1,5 +1,5 @@
-"""Order: while a destination has an ordering, the deliveries of a lane succeed in the order of their
-seqs. Only the first success of each delivery counts. Seqs are in the order of acceptance."""
+"""Order: while a destination has an ordering, the deliveries of each lane succeed in the order of their
+seqs. Only the first success of a delivery counts. A delivery that was accepted later has a higher seq."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from tests.sim.trace import Configured, DeliveryRow
 
 
 class Passage(Struct):
-    """A delivery's passage through its lane: its first success, and the instant from which the deliveries
-    behind it in the lane can be sent."""
+    """A delivery's passage through its lane. `success`: the delivery's first success. `free_at`: the
+    instant from which the deliveries behind it in the lane can be sent."""
 
     row: DeliveryRow
     success: Sending | None
@@ -86,8 +86,9 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Requests from before a requeue do not count, because the delivery's place in the lane at that
-    time is not known. Requests of a process that does not own the database do not count either.
+    """Return the passage of a delivery. Two kinds of requests do not count: those from before a requeue,
+    because the requeue has given the delivery another place in the lane, and those of a process that
+    perhaps did not own the database.
     """
     sent = [
         each
@@ -99,12 +100,12 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # `_former` cannot always tell when a request was sent: some in `former` may come from after the
-        # requeue. If such a request succeeded, its success freed the lane.
+        # `former` also contains requests of which it is not known whether they were sent before or after
+        # the requeue. If such a request succeeded, its success may have freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # The next delivery of the lane waits for a success only if a process got the answer while the
-        # process still owned the database. Without such an answer, the next delivery can be sent as soon
-        # as the receiver has got the request.
+        # If the process that sent a successful request still owned the database when it got the answer,
+        # the lane is free from this answer on. Otherwise the lane can be free as soon as the receiver has
+        # got the request.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -118,9 +119,11 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Return True if a request of a requeued delivery may have been sent before the requeue. The attempt
-    number does not tell: if a process was killed before it recorded an attempt, the first attempt after
-    the requeue has the same number."""
+    """Return True if a request of a requeued delivery may have been sent before the requeue.
+
+    The attempt's number does not always show this. If a process was killed before it recorded an attempt,
+    the first attempt after the requeue gets the number of the unrecorded attempt again.
+    """
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number
@@ -147,7 +150,7 @@ def _accepted_in_order(sight: Sight, requeues: Requeues) -> Iterator[str]:
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
         requeued = row.dlq_status == "RETRIED_FROM_DLQ" or row.schedule_start > 0
-        # If a requeued delivery is discarded before its next attempt, its row does not show the requeue.
+        # If a delivery is requeued, and then discarded before its next attempt, its row shows no requeue.
         if row.dlq_status == "DISCARDED":
             requeued |= bool(requeues.times(row.id, row.destination, row.environment))
         if row.origin == "NORMAL" and not requeued:  # a requeue gives a delivery a new seq

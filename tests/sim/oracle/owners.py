@@ -1,5 +1,5 @@
-"""One writer: once another process has taken over the database, nothing that the former owner does is
-recorded. Each of several nodes does only the work of its part."""
+"""One writer: once a process has taken over the database from another, nothing that the former owner does
+is recorded. If several nodes each own a part, each node does only the work of its own part."""
 
 from collections.abc import Iterator
 

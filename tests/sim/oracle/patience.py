@@ -1,8 +1,8 @@
-"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. The
-service disables no other destination by itself, except after a 410.
+"""Patience: the service disables a destination if it has failed for `disableAfterSeconds`, or if it has
+answered with 410. For no other reason does the service disable a destination by itself.
 
 Only histories of one process without crashes are judged. After a crash, the next actor does not know of
-failures that were not written. Times are measured by the true clock, even if the process's clock was set.
+failures that were not written. All times are those of the true clock, which no history sets.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """Return True if a process's clock was set back. The time since an earlier failure then seems shorter
-    to the process, so it may disable the destination late."""
+    """Return True if a process's clock was set back. To such a process, the time since the first failure
+    seems too short. So the process may disable the destination late."""
     return any(
         after < before
         for number in sight.processes
@@ -87,7 +87,8 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """A failure counts only if no success and no change of the destination has followed it."""
+    """Report requests to a destination that should have been disabled earlier. Failures before a success
+    or before a change of the destination do not count."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)
@@ -109,9 +110,9 @@ def _late(
 
 
 def _over(ends: list[Sending], since: float, until: float, patience_s: int) -> float | None:
-    """Return the end of the first failed attempt that shows that the destination has surely failed for
-    `patience_s`. Return None if there is no such attempt. Only attempts between `since` and `until`
-    count."""
+    """Return the instant from which the destination has surely failed for `patience_s`, or None if there
+    is no such instant. The instant is the end of a failed attempt. Only attempts between `since` and
+    `until` count."""
     row: list[float] = []
     for each in ends:
         if each.at <= since or each.end >= until:

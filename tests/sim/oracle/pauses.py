@@ -1,10 +1,11 @@
 """A Retry-After on 429 and 503 holds the whole destination: no attempt begins before the pause has
 passed.
 
-The pause is capped at the longest delay of the schedule, or at 60 s if the schedule has no delays. Only
-requests of the process that got the Retry-After are judged: if this process is killed, the next process
-may not know of the pause. A change of the configuration can shorten the pause, so later requests are not
-judged.
+The pause is capped at the longest delay of the schedule, or at 60 s if the schedule has no delays.
+
+Two kinds of requests are not judged. Those of another process than the one that got the Retry-After are
+not, because another process may not know of the pause. Requests after a change of the configuration are
+not, because the change can shorten the pause.
 """
 
 from bisect import bisect_right

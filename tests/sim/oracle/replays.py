@@ -1,5 +1,5 @@
-"""Replay jobs: a job's counts equal its rows, each original is replayed at most once, and the job ends.
-An original is replayed unless something prevented it. A delivery that a job cancelled is not sent."""
+"""Replay jobs: a job ends, and its counts equal its rows. It replays none of its deliveries twice, and it
+leaves none out without a reason. A delivery that a job has cancelled is not sent."""
 
 import json
 from collections import defaultdict
@@ -43,8 +43,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
-    """Report an event with two deliveries to one destination. Replays are ignored, unless a job for
-    missing deliveries made them."""
+    """Report an event with two deliveries to one destination. Replays do not count, except those of the
+    jobs `missing`, which create only deliveries that do not exist yet."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
@@ -116,9 +116,11 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """Report deliveries that a replay job left out. The job selects deliveries by the times in their ids,
-    so nothing is judged if clocks jump. A job skips the deliveries of archived destinations, so these are
-    not judged either."""
+    """Report deliveries that a replay job left out.
+
+    A job selects deliveries by the times in their ids. If clocks jump, these times are wrong, so nothing
+    is judged. A job skips deliveries of archived destinations, so these deliveries are not judged either.
+    """
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return

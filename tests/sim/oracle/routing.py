@@ -1,5 +1,5 @@
-"""Routing: an event has one delivery for each destination that a rule named when the event was routed,
-and no other. If a rule changed at that time, the rule before or after the change may have counted."""
+"""Routing: when an event is routed, each destination of a matching rule gets one delivery, and no other
+destination gets any. If a rule changed at that time, its old and its new version are both right."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -72,7 +72,8 @@ def _lane(item: Item) -> str | None:
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
-    """Return whether an event surely went to a destination, and whether it possibly did."""
+    """Return two answers: whether an event must have a delivery to a destination, and whether it can have
+    one."""
     process = sight.processes.get(request.by)
     since = request.posted.at
     until = request.begun_by if process is None else min(request.begun_by, process.ended_at)
@@ -118,9 +119,9 @@ def _matches(rule: Ruled, item: Item) -> bool:
 
 
 def named_by(pattern: str, event_type: str) -> bool:
-    """Return True if a pattern names a type. A `*` stands for one segment. At the end of the pattern, it
-    can also stand for several segments. Only patterns that begin with `angarium.` name the service's own
-    types."""
+    """Return True if a pattern names an event type. A `*` stands for one segment, and a `*` at the end
+    for one or more. The types of the service's own events are named only by patterns that begin with
+    `angarium.`."""
     if event_type.startswith(OWN) and not pattern.startswith(OWN):
         return False
     return _rest(pattern.split("."), event_type.split("."))

@@ -57,13 +57,13 @@ class Process(Struct):
     why: str = ""  # the reason, if it ended by itself
 
     def shares(self, other: "Process") -> bool:
-        """Return True if the parts of both processes have a slot in common. Slot n belongs to part n
-        modulo `parts`."""
+        """Return True if the parts of both processes have a slot in common. Slot n belongs to the part
+        with the number n % `parts`."""
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Return True if an environment belongs to this process's part. Workspace n belongs to part n
-        modulo `parts`, and each workspace has three environments."""
+        """Return True if an environment belongs to this process's part. Each workspace has three
+        environments. Workspace n belongs to the part with the number n % `parts`."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
@@ -77,7 +77,8 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """When the request arrived, minus the time for which the attempt waited for its OAuth token."""
+        """An instant about the beginning of the attempt: the request's arrival, minus the time for which
+        the attempt waited for its OAuth token before the request left."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
@@ -100,8 +101,8 @@ class Sending(Struct):
 
 
 class Fetch(Struct):
-    """A token that a process asked for. `end`: when the process got the answer. If it got none, `end` is
-    infinite."""
+    """A token that a process asked for. `end`: when the process got the answer. If the process got no
+    answer, `end` is infinite."""
 
     at: float
     process: int
@@ -112,9 +113,9 @@ class Fetch(Struct):
 
 
 class Request(Struct):
-    """A request that posts events, with its answer. `end`: when the caller got the answer, or infinite.
-    `by`: the process that handled the request, perhaps after a relay. `tried`: the processes to which it
-    was relayed before."""
+    """A request that posts events, with its answer. `end`: when the caller got the answer, or infinite if
+    the caller got none. `by`: the last process that was to handle the request, perhaps after a relay.
+    `tried`: the processes to which the request was relayed before."""
 
     posted: Posted
     index: int
@@ -133,8 +134,9 @@ class Request(Struct):
 
     @property
     def begun_by(self) -> float:
-        """The latest instant at which a process began to handle the request. If a link breaks, this can
-        be after the caller was told that the result is unknown."""
+        """The latest instant at which a process can have begun to handle the request. If a link breaks,
+        the caller is told that the result is unknown. But the request can still arrive at a node later,
+        so the instant is then infinite."""
         relayed = self.by != self.posted.process
         return inf if relayed and self.answer in ("internal", "lost") else self.end
 
@@ -156,9 +158,9 @@ class Wish(Struct):
 
 
 class Version(Struct):
-    """A version of a destination or rule. The process `author` surely knows it from `known_at` on. Other
-    processes know it some time after its commit. A process that begins after the commit knows it at once.
-    """
+    """A version of a destination or rule. `author`: the process that wrote the version. `known_at`: when
+    the author surely knows the version. Other processes learn of the version some time after its commit.
+    But a process that begins after the commit knows the version from its beginning."""
 
     fact: Configured | Ruled
     author: int | None = None
@@ -188,7 +190,8 @@ class Sight:
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
         self.fetches: list[Fetch] = []
-        # By process: when it noticed jumps of its clock, each time with the sum of all jumps so far.
+        # For each process, the instants at which it noticed a jump of its clock. Each instant has the sum
+        # of all jumps up to then.
         self.followed: dict[int, list[tuple[float, float]]] = {}
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
@@ -259,8 +262,8 @@ class Sight:
         self.fetches = list(fetches.values())
 
     def _unheard(self, fault: Fault, before: AnyFact, sendings: dict[int, Sending]) -> None:
-        """Note that a process did not hear a reply. The call that should have told the reply to the
-        process raised."""
+        """Note that a process did not hear a reply, because the call that should have passed the reply to
+        the process raised."""
         if fault.detail == UNHEARD and isinstance(before, Replied) and before.at == fault.at:
             sendings[before.send].replied = replace(before, judged=False)
 
@@ -270,8 +273,8 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # If an earlier process is not ready yet, it may take the database after the process that
-            # begins now. So the new process's ownership is in doubt from its start.
+            # If an earlier process is not ready yet, it may take over the database after the new process
+            # has done so. So it is in doubt from the start whether the new process owns the database.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
@@ -280,8 +283,8 @@ class Sight:
         if isinstance(fact, Ready):
             process.ready_at = fact.at
             for other in self.processes.values():
-                # Only processes that were ready before this one began are surely replaced: if two begin
-                # at once, either may take the database first.
+                # The new process has surely replaced a process that was ready before the new one began.
+                # If two processes begin at once, either can be the first to take over the database.
                 if other.ready_at < process.booted_at and other.shares(process):
                     other.over_at = min(other.over_at, fact.at)
         else:
@@ -324,7 +327,8 @@ class Sight:
     def in_force(
         self, destination: str, process: int | None, since: float, until: float
     ) -> list[Configured]:
-        """Return the versions that a process may have acted on at some instant of an interval."""
+        """Return the destination's versions that a process may have used at some time between `since` and
+        `until`."""
         mine = None if process is None else self.processes.get(process)
         found: list[Configured] = []
         versions = self.destinations.get(destination, [])
@@ -343,8 +347,8 @@ class Sight:
         return self.in_force(arrived.destination, arrived.process, at - NETWORK_S, at)
 
     def changed(self, destination: str, since: float, until: float) -> bool:
-        """Return True if any process may have begun to use a new version of a destination within an
-        interval."""
+        """Return True if any process may have begun to use a new version of a destination between `since`
+        and `until`."""
         return any(
             version.fact.at <= until and version.known_by(None) >= since
             for version in self.destinations.get(destination, [])[1:]
@@ -370,9 +374,9 @@ class Sight:
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
-        """Return True if a request can be the attempt that began at `started_at` by its process's clock.
-        The clock may have jumped before the request arrived, so the clock's states before and after are
-        both tried."""
+        """Return True if a request can belong to the attempt that, by its process's clock, began at
+        `started_at`. The clock may have jumped while the request was on its way. So the comparison is
+        tried with the clock before the jump and with the clock after it."""
         process = sending.arrived.process
         came_at = sending.arrived.at
         instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at
@@ -384,8 +388,8 @@ class Sight:
         )
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
-        """Return the requests that an attempt's row can describe. The attempt's number and the start and
-        duration in the row must fit the request."""
+        """Return the requests that an attempt's row can describe. The row's number, start and duration
+        must fit the request."""
         took_s = attempt.duration_ms / 1000  # on a clock that nobody sets
         return [
             each

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.sight import NETWORK_S, Process, Sight
 
-# A process that ended sooner than this after it was told to end still had grace time. It must have
-# recorded all outcomes that it heard.
+# If a process ends within this time after it was told to end, its grace time was not over. So it must
+# have recorded all outcomes that it heard.
 QUICK_S = 20.0
 QUICK_HAND_OVER_S = 4.0  # a hand-over has a shorter grace time: the part's next process waits
 

@@ -1,7 +1,7 @@
 """The counters of each destination and minute equal the sums of its attempts and deliveries.
 
-Only a delivery's first death counts. A delivery's row does not show in which minute the delivery died
-first. So deaths are not compared by minute: only their total is.
+A delivery can die, be requeued and die again. Its counter counts only the first death, but its row shows
+only the time of the last one. So only the total of the deaths is compared, not the deaths of each minute.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
-"""Tokens: a request to a destination with OAuth 2.0 has a valid token that its process got from the
-endpoint. One fetch serves all waiting attempts, and a pause follows a failed fetch. A refused token is
-replaced within the attempt."""
+"""Tokens: a request to a destination with OAuth 2.0 has a valid token that its process has fetched from
+the token endpoint. One fetch serves all attempts that wait for a token. After a failed fetch, there is a
+pause before the next. If the receiver refuses a token, the same attempt goes on with a new token."""
 
 from collections import defaultdict
 from collections.abc import Iterator
