@@ -1,4 +1,5 @@
-"""The shrinker: it leaves out parts of a history as long as the same promise breaks."""
+"""The shrinker makes the plan of a history as small as possible. It leaves out a part of the plan if the
+history without this part still breaks the same promise."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,7 +12,8 @@ Breaks = Callable[[Plan], bool]
 
 
 def shrink(plan: Plan, breaks: Breaks) -> Plan:
-    """Return the smallest plan found for which `breaks` is true. It must be true for `plan` itself."""
+    """Leave out parts of `plan`, and return the smallest plan that was found for which `breaks` returns
+    True. `breaks` must return True for `plan` itself."""
     left = TRIES
     smaller = True
     while smaller:
@@ -35,8 +37,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield from _without(plan, name)
     if plan.bounds != Bounds():
         yield replace(plan, bounds=Bounds())
-    # A destination that is left out stays in the plan, but is never created. If it were removed, the
-    # other destinations' numbers would change, and with them the receivers.
+    # A destination that is left out stays in the plan, but is never created. If it were removed from the
+    # plan, the other destinations would get other numbers, and so other receivers.
     for number, each in enumerate(plan.destinations):
         if each.at <= plan.span_s:
             never = replace(each, at=float("inf"))
@@ -50,7 +52,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
 
 
 def _without(plan: Plan, name: str) -> Iterator[Plan]:
-    """Leave out a half of the list `name`, then a quarter, and so on down to single items."""
+    """Yield plans in which items of the list `name` are left out: first each half of the list, then each
+    quarter, and so on down to each single item."""
     things = getattr(plan, name)
     size = (len(things) + 1) // 2
     while size and things:

@@ -96,8 +96,8 @@ class Telling:
         relayed: int | None = None,
         **fields: Any,
     ) -> list[str]:
-        """`relayed` is the process to which the request is relayed. If the answer is `accepted`, each
-        event is stored with its mark as its id."""
+        """Post one event for each mark. `relayed`: the process to which the request is relayed, or None.
+        If the answer is `accepted`, each event is stored, and its id is its mark."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()

@@ -14,14 +14,14 @@ def workspace_of(environment: int) -> str:
 
 
 def environment_of(workspace: int, place: int) -> int:
-    """Return the number of an environment. Workspaces are numbered from 1, and `place` is 1, 2 or 3: the
-    environment's place within its workspace."""
+    """Return the number of an environment. `workspace`: the number of its workspace, from 1 on. `place`:
+    which of the workspace's environments it is (1, 2 or 3)."""
     return (workspace - 1) * ENVIRONMENTS_EACH + place
 
 
 def caller_in(environment: int) -> tuple[Principal, int]:
-    """Return the first two arguments of commands: a caller with all permissions in an environment, and
-    the environment."""
+    """Return a caller with all permissions in an environment, and the environment. All commands have
+    these two as their first arguments."""
     principal = Principal(kind="API_KEY", id="caller", workspace=workspace_of(environment))
     return principal, environment
 

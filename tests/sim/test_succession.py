@@ -1,7 +1,8 @@
 """Simulated histories of several nodes on one database: killed, frozen, cut off, and started again.
 
-No node takes over from a working node, and the database is never without a node for long. A test breaks
-each rule on purpose, and the histories must notice.
+There are two promises: no node takes over from a working node, and the database is never without a node
+for long. Nodes follow several rules to keep them. For each rule, a test lets the nodes break the rule,
+and then a history must break a promise.
 """
 
 import random
@@ -43,8 +44,8 @@ class Broken(AssertionError):  # noqa: N818  a verdict, not an error of the simu
 
 
 class Cluster:
-    """One history. Each flag is a rule that real nodes follow. A test sets a flag to False to break the
-    rule.
+    """One history. Each flag stands for a rule that real nodes follow. If a flag is False, the simulated
+    nodes break its rule.
 
     `guarded`: a node that takes over names its predecessor, and the takeover fails if another node is
     active by now. `sees_beats`: a takeover fails if the predecessor has sent a heartbeat since the

@@ -1,4 +1,4 @@
-"""Short histories written by hand. Some keep all promises; each of the others breaks one."""
+"""Short histories written by hand. Some keep all promises. Each of the others breaks one promise."""
 
 import json
 from typing import Any
@@ -120,8 +120,8 @@ def unsigned() -> Telling:
 
 
 def sent_twice(process: int) -> Telling:
-    """A delivery is sent, its outcome is not recorded, and it is sent again: by process 1 itself, or by
-    its successor, process 2."""
+    """Process 1 sends a delivery, and the outcome is not recorded. Then `process` sends the delivery
+    again: process 1, or its successor, process 2."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, judged=False, recorded=False)
@@ -163,8 +163,8 @@ def not_ended() -> Telling:
 
 
 def announced(at: float) -> Telling:
-    """A process creates an event of the service's own (a system event) at a given time. The process is
-    told to end at `LATE` + 9, and no other process begins."""
+    """A process creates an event of the service's own (a system event) at the instant `at`. At the
+    instant `LATE` + 9, the process is told to end. No other process begins."""
     telling = a_telling()
     made_at = f"{int((NOW + at) * 1000):012x}"
     own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
@@ -203,9 +203,9 @@ def dead(attempts: int) -> Telling:
 
 
 def judged_late(crashed_at: float) -> Telling:
-    """Two deliveries are attempted. The first attempt fails while the second one lasts long. The actor
-    crashes at a given time. Then the schedule becomes shorter, and the first delivery is dead by this
-    schedule."""
+    """Two deliveries are attempted at the same time. The attempt of delivery b takes long. Meanwhile the
+    attempt of delivery a fails, and the actor crashes at the instant `crashed_at`. Then the schedule
+    becomes shorter, and by the new schedule delivery a is dead."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -239,9 +239,9 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 
 def heard_late(after_s: float) -> Telling:
-    """A process sends the first delivery of a lane. Then the process's successor sends this delivery too.
-    Both requests succeed, but the first process gets its answer late. The successor sends the next
-    delivery `after_s` after its own request."""
+    """Process 1 sends the first delivery of a lane. Then process 2, its successor, sends the same
+    delivery too. Both requests succeed, but process 1 gets its answer late. Process 2 sends the second
+    delivery of the lane `after_s` after its first request."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
@@ -252,9 +252,9 @@ def heard_late(after_s: float) -> Telling:
 
 
 def given_up(late_by_s: float) -> Telling:
-    """A process that has taken over from another fails to send the first delivery of a lane. It gives up
-    this delivery, and sends the next one. The replaced process sends the first delivery too, `late_by_s`
-    after its successor began, and succeeds."""
+    """Process 2 takes over from process 1. It sends the first delivery of a lane and fails, so the
+    delivery is dead. Process 2 then sends the second delivery of the lane. But process 1 sends the first
+    delivery as well, `late_by_s` after process 2 began, and succeeds."""
     telling = a_telling(ordering="STRICT", schedule_s=())
     one, two = events(telling, "a", "b")
     telling.boot(LATE + 3, 2)
@@ -266,10 +266,11 @@ def given_up(late_by_s: float) -> Telling:
 
 
 def requeued_behind(second_at: float) -> Telling:
-    """The first delivery of a lane fails. A second attempt succeeds, but its process is killed before the
-    success is durable. Then the destination's schedule becomes empty: there are no more retries. The next
-    process knows only of the failed attempt, and so the delivery is dead. A caller requeues the delivery,
-    which is now behind the lane's second delivery. The second delivery is sent at a given time."""
+    """The first delivery of a lane fails. Its second attempt succeeds, but the process is killed before
+    it records the success. The next process knows only of the failed attempt. A change of the schedule
+    allows no more retries, so this process lets the delivery die. A caller requeues the delivery, which
+    then comes after the lane's second delivery. The second delivery is sent at the instant
+    `second_at`."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)
@@ -304,9 +305,9 @@ def after_success() -> Telling:
 
 
 def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
-    """A delivery fails, and is attempted again `after_s` later. With `clock_s`, another process makes the
-    second attempt, and the clock of this process is ahead by `clock_s`. With `set_s`, the first process's
-    clock jumps by `set_s` between the attempts."""
+    """A delivery fails, and is attempted again `after_s` later. If `clock_s` is given, another process
+    makes the second attempt, and its clock is ahead by `clock_s`. If `set_s` is given too, the clock of
+    the first process jumps by `set_s` between the attempts."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
@@ -338,8 +339,10 @@ def held(status: str, at: float) -> Telling:
 
 
 def archived_meanwhile(kind: str) -> Telling:
-    """One caller makes a request of the given kind while another caller archives the destination. The
-    first caller gets an answer. Then a delivery is sent. Then the caller who archives gets an answer."""
+    """Caller A archives a destination. At the same time, caller B makes a request of the kind `kind`
+    about this destination. First caller B gets an answer. Then a delivery is sent. Then caller A gets an
+    answer.
+    """
     telling = a_telling()
     [one] = events(telling, "a")
     telling.tell(Asked(NOW + LATE + 1, 8, 1, "patch", 1, "d1"))
@@ -387,8 +390,8 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
 
 
 def asked_for_a_replay(*shown: str) -> Telling:
-    """A caller asks for a replay of a destination's two deliveries, but only one of them is replayed.
-    `shown`: the deliveries that a list showed to the caller before."""
+    """A caller asks for a replay of a destination's two deliveries, but only delivery a is replayed.
+    `shown`: the deliveries that a list had shown to the caller before."""
     telling = well()
     telling.ask(
         LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
@@ -405,8 +408,8 @@ def a_job(status: str = "COMPLETED", matched: int = 1, enqueued: int = 1, done: 
 
 
 def former_owner(at: float) -> Telling:
-    """A process makes and records an attempt `at` seconds after another process took over. If `at` is
-    negative, the attempt is before the takeover."""
+    """A process makes and records an attempt `at` seconds after another process has taken over from it.
+    If `at` is negative, the attempt is before the takeover."""
     telling = a_telling()
     telling.boot(LATE + 10, 2)
     telling.send(LATE + 10 + at, events(telling, "a")[0])
@@ -414,9 +417,9 @@ def former_owner(at: float) -> Telling:
 
 
 def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
-    """A request comes to the first of two nodes, but the second node works for the request's environment.
-    `relayed`: the node to which the request is relayed, if it is relayed. `sender`: the node that sends
-    the delivery."""
+    """A caller sends a request to node 1, but node 2 owns the request's environment. `relayed`: the node
+    to which the request is relayed, or None if it is not relayed. `sender`: the node that sends the
+    delivery."""
     telling = Telling()
     telling.boot(0, 1, part=0, parts=2)
     telling.boot(0, 2, part=1, parts=2)
@@ -428,9 +431,9 @@ def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
 
 
 def regrouped(at: float) -> Telling:
-    """A database with two parts is divided into three parts. A process of the new division takes over
-    slots of a process of the old division. The old process makes and records an attempt `at` seconds
-    after the takeover."""
+    """A database with two parts is divided into three parts. A process for one of the three parts takes
+    over slots of a process for one of the two parts. The replaced process makes and records an attempt
+    `at` seconds after the takeover."""
     telling = Telling()
     telling.boot(0, 1, part=1, parts=2)
     telling.destination(1)
@@ -475,8 +478,8 @@ def rated(requests: int, every_s: float) -> Telling:
 
 
 def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30.0) -> Telling:
-    """Ten deliveries fail, and the circuit opens. Then each of `probes_s` is the time until the next
-    probe. Each probe fails."""
+    """Ten deliveries fail, so the circuit opens. Then probes are sent, and all fail. `probes_s`: for each
+    probe, the time since the probe before it, or since the last of the ten failures."""
     telling = a_telling(schedule_s=())
     telling.leaves_after_s = leaves_after_s
     deliveries = events(telling, *[f"e{number}" for number in range(10 + len(probes_s))])
@@ -493,8 +496,7 @@ def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30
 
 
 def crashed_in_a_row(at: float) -> Telling:
-    """Twelve attempts fail quickly one after the other. The actor crashes at a given time, before the
-    first attempt or during it."""
+    """Twelve attempts fail quickly one after the other. The actor crashes at the instant `at`."""
     telling = a_telling(schedule_s=())
     deliveries = events(telling, *[f"e{number}" for number in range(12)])
     for place, delivery in enumerate(deliveries):
@@ -516,8 +518,8 @@ def requeued(again: bool, asked: bool = True) -> Telling:
 
 
 def left_behind(died_at: float) -> Telling:
-    """A caller requeues all dead letters of a destination. A delivery that died at `died_at` is dead at
-    the end."""
+    """A caller requeues all dead letters of a destination. But at the end of the history a delivery that
+    died at `died_at` is still dead."""
     telling = dead(3)
     telling.change("a-d1", dead_lettered_at=NOW + died_at)
     telling.ask(LATE + 300, "requeue", of="d1")
@@ -539,8 +541,8 @@ def impossible() -> Telling:
 def stopped(
     *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
 ) -> Telling:
-    """A process is told to end. With `hand_over_s`, the process hands over its part, and ends after this
-    time. `late`: the process begins an attempt after it was told to end."""
+    """A process is told to end. If `hand_over_s` is given, the process hands over its part and ends
+    `hand_over_s` later. `late`: the process begins an attempt after it was told to end."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)
@@ -558,7 +560,8 @@ def stopped(
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes several times when it judges an attempt's outcome. The delivery is quarantined."""
+    """An actor crashes `crashes` times when it judges an attempt's outcome, and the delivery is
+    quarantined. With `again`, a caller requeues the delivery, and it is sent once more."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

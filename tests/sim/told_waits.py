@@ -1,5 +1,5 @@
 """Short histories about tokens and about destinations that fail for long, written by hand. Some keep all
-promises; each of the others breaks one."""
+promises. Each of the others breaks one promise."""
 
 from typing import Any
 
@@ -18,7 +18,8 @@ def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float =
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """Requests with these tokens arrive one after another, at intervals of `after_s`."""
+    """One request for each of `tokens` arrives with this token. The interval between two requests is
+    `after_s`."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):
@@ -28,8 +29,8 @@ def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
 
 
 def refused(*later: str, status: int = 200) -> Telling:
-    """A receiver refuses a token. The same attempt then sends the first token of `later`. Each of the
-    next attempts sends one of the other tokens of `later`."""
+    """A receiver refuses the token of an attempt. The attempt then repeats its request with the first
+    token of `later`. For each other token of `later`, an attempt of another delivery follows."""
     telling = with_tokens()
     fetch(telling, 2, LATE + 4.8, "Bearer b")
     first, *others = [events(telling, f"e{number}")[0] for number in range(len(later))]
@@ -41,7 +42,8 @@ def refused(*later: str, status: int = 200) -> Telling:
 
 
 def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> Telling:
-    """Each item of `after_s` is the time between the beginnings of two fetches."""
+    """A process fetches several tokens one after another. `after_s`: for each fetch but the first, the
+    time from the beginning of the fetch before it."""
     telling = with_tokens()
     at = LATE + 10
     fetch(telling, 2, at, token, lasts_s)
@@ -52,7 +54,7 @@ def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> T
 
 
 def sent_to_who_was_disabled(waited_s: float) -> Telling:
-    """A request waits for its token, while its destination is disabled."""
+    """A request waits for its token. Meanwhile a caller disables the destination."""
     telling = a_telling(endpoint=0)
     [one] = events(telling, "a")
     switch_off(telling, LATE + 2, endpoint=0)
@@ -62,8 +64,9 @@ def sent_to_who_was_disabled(waited_s: float) -> Telling:
 
 
 def failing(disabled_after_s: float | None, patience_s: int | None = PATIENCE_S) -> Telling:
-    """A delivery fails ten times, once a second, and then every twenty seconds. Its destination is
-    disabled a given time after the tenth failure, or never."""
+    """A delivery fails ten times about once a second, and then about every twenty seconds. Its
+    destination is disabled `disabled_after_s` after the tenth failure. If this is None, it is never
+    disabled."""
     schedule_s = (1,) * 10 + (20,) * 12
     settings: dict[str, Any] = {
         "disable_after_s": patience_s,

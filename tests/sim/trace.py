@@ -1,8 +1,8 @@
 """The facts that an observer of a simulated history sees, in the order in which they happened.
 
-Only outside knowledge is here: callers' requests and answers, receivers' requests and answers, committed
+An observer sees callers' requests with their answers, receivers' requests with their answers, committed
 configuration, and faults. The oracle judges by these facts and by the rows at the end, never by the
-engine's state. Two runs of a seed have equal digests.
+engine's state. If a seed is run twice, the two histories have the same digest.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ class Fact(Struct, frozen=True, tag=True):
 
 
 class Booted(Fact, frozen=True):
-    """A process began, for part `part` of `parts`. It takes over the slots of this part from other
-    processes that run. `clock_s`: how far the process's clock is ahead at its start. Later jumps are not
-    included."""
+    """A process began. It works for the part with the number `part`, of `parts` parts in all. It takes
+    over the slots of this part from the processes that have them. `clock_s`: how far the process's clock
+    is ahead at its start, before any jump."""
 
     process: int
     clock_s: float = 0.0
@@ -50,7 +50,8 @@ class Ended(Fact, frozen=True):
 
 
 class Fault(Fact, frozen=True):
-    """Something else went wrong, for `lasts_s`: a statement, a connection, the database, a clock."""
+    """A fault other than a process's end began, and lasts `lasts_s`. It concerns a statement, a
+    connection, the database or a clock, for example."""
 
     kind: str
     detail: str = ""
@@ -58,7 +59,8 @@ class Fault(Fact, frozen=True):
 
 
 class Quiet(Fact, frozen=True):
-    """From here on there are no faults, no new events, and receivers are well: all must drain."""
+    """The quiet phase begins. There are no more faults and no new events, and all receivers answer well.
+    So all deliveries must end."""
 
 
 # --- callers
@@ -93,8 +95,9 @@ class Relayed(Fact, frozen=True):
 
 
 class Answered(Fact, frozen=True):
-    """The answer to a `Posted`: `accepted` with an id for each item, `overloaded` (surely not accepted),
-    `internal` (the result is unknown), `refused` (with the code), or `lost` (the process has ended)."""
+    """The answer to a `Posted`. `accepted`: `ids` has an id for each item. `overloaded`: the events are
+    surely not accepted. `internal`: the result is unknown. `refused`: `code` states the reason. `lost`:
+    the process ended before it answered."""
 
     request: int
     answer: str
@@ -105,15 +108,16 @@ class Answered(Fact, frozen=True):
 class Asked(Fact, frozen=True):
     """A caller made a request that posts no events.
 
-    - `requeue`, `discard`: dead letters.
+    - `requeue`, `discard`: requeue or discard dead letters.
     - `replay`: create a replay job. `cancel`: cancel a replay job.
     - `hasten`: send a waiting delivery at once. `withdraw`: cancel a waiting delivery.
-    - `retry all`, `cancel all`: the same for all waiting deliveries of a destination.
-    - `create`, `patch`, `rotate`: a destination.
-    - `rule`: create or change a routing rule. `unrule`: disable or delete it.
+    - `retry all`, `cancel all`: send or cancel all waiting deliveries of a destination.
+    - `create`, `patch`, `rotate`: create a destination, change it, or rotate its signing key.
+    - `rule`: create or change a routing rule. `unrule`: disable or delete a routing rule.
 
-    `of` is the destination, rule or job, if it exists already. `deliveries` are the ids that the request
-    named, or that a list showed to the caller before. `wanted` has the request's fields as JSON.
+    `of`: the destination, rule or job that the request concerns, or "" if it does not exist yet.
+    `deliveries`: the ids that the request named, or that a list had shown to the caller before. `wanted`:
+    the request's fields as JSON.
     """
 
     request: int
@@ -126,8 +130,9 @@ class Asked(Fact, frozen=True):
 
 
 class Told(Fact, frozen=True):
-    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` (an error left the result
-    open) or `lost` (the caller got no answer). `ids` name the objects that were changed or created."""
+    """The answer to an `Asked`. `done`: `ids` name the objects that were changed or created. `refused`:
+    `code` states the reason. `unknown`: after an error, the result is not known. `lost`: the caller got
+    no answer."""
 
     request: int
     answer: str
@@ -154,8 +159,8 @@ class Configured(Fact, frozen=True):
 
 
 class Ruled(Fact, frozen=True):
-    """`live` is False if the rule was deleted or disabled. `only` is the only customer whose events
-    pass the rule's filter, or None if the rule has no filter.
+    """`live`: False if the rule was deleted or disabled. `only`: the customer whose events the rule's
+    filter lets pass, or None if the rule has no filter.
     """
 
     rule: str
@@ -186,8 +191,8 @@ class Arrived(Fact, frozen=True):
 
 
 class Replied(Fact, frozen=True):
-    """The end of an `Arrived`: a status, or None for a time-out or a broken connection. `judged`: the
-    process got the answer. `retry_after_s`: the pause that the receiver asked for."""
+    """The answer to an `Arrived`. `status`: None after a time-out or a broken connection. `judged`: True
+    if the process got the answer. `retry_after_s`: the pause that the receiver asked for."""
 
     send: int
     status: int | None
@@ -200,7 +205,7 @@ class Replied(Fact, frozen=True):
 
 class TokenRefused(Fact, frozen=True):
     """A receiver answered a request with 401 because of its token. The receiver did not read the rest of
-    the request, so there is no `Arrived`. `heard`: the process got the answer."""
+    the request, so there is no `Arrived`. `heard`: True if the process got the answer."""
 
     process: int
     destination: str
@@ -219,8 +224,9 @@ class TokenAsked(Fact, frozen=True):
 
 
 class TokenTold(Fact, frozen=True):
-    """The end of a `TokenAsked`: the header that the process got, and the lifetime of the token. The
-    header is empty if the fetch failed or the process no longer waited."""
+    """The answer to a `TokenAsked`. `token`: the Authorization header with the token that the process
+    got. It is empty if the fetch failed, or if the process had stopped waiting. `life_s`: the lifetime of
+    the token."""
 
     fetch: int
     token: str

@@ -1,7 +1,8 @@
-"""A transaction of several statements: the rows that they write are locked, and invisible before its
-commit.
+"""A transaction of several statements. Until the transaction is committed, the rows that its statements
+write are locked, and other transactions do not see them.
 
-It ends with its commit, or when a statement that waits for its locks aborts it. Nothing here awaits.
+A transaction ends when it is committed. It also ends when a statement of another process has waited too
+long for its locks and aborts it. No function of this module awaits.
 """
 
 from collections.abc import Callable
@@ -10,9 +11,9 @@ from engine.ports import StoreAwayError
 
 
 class LockedError(Exception):
-    """Raised by a statement that meets a lock of a transaction. The statement waits until the transaction
-    has ended, then runs again from its beginning. If it waits longer than `patience_s`, it aborts the
-    transaction."""
+    """A statement needs a row that a transaction has locked. The statement waits until the transaction
+    has ended, and then runs again from its beginning. If the statement has waited for `patience_s`, the
+    transaction is aborted."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")

@@ -23,9 +23,9 @@ IDLE_MOST = 3
 
 
 class VirtualClock(trio.abc.Clock):
-    """A clock that stands still while any task can run.
+    """A clock that stands still while any task can run. When no task can run, the clock jumps.
 
-    trio's own mock clock first sleeps, and reads the real time: each wake-up would cost twice as much.
+    trio's own mock clock sleeps and reads the real time before it jumps, so a jump costs twice as much.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,8 @@ class VirtualClock(trio.abc.Clock):
         self._order = itertools.count()
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something later, outside of all tasks. To wake a task would cost five times as much."""
+        """Run `call` later, outside of all tasks. A task that sleeps until then would cost five times as
+        much."""
         heapq.heappush(self._calls, (self._now + delay_s, next(self._order), call))
 
     def start_clock(self) -> None:
@@ -45,8 +46,9 @@ class VirtualClock(trio.abc.Clock):
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Jump to `deadline`. If a call of `call_later` is due earlier, jump to the time of this call,
-        and make the call. trio calls this method when no task can run."""
+        """Let the clock jump. trio calls this method when no task can run, with the next deadline of a
+        task. If a call of `call_later` is due before `deadline`, jump only to the time of this call and
+        make it."""
         if self._calls and self._calls[0][0] <= deadline:
             due, _, call = heapq.heappop(self._calls)
             self._now = max(self._now, due)

@@ -18,8 +18,8 @@ class SimulatedBacklog:
     """The simulated `engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
-        """`examined`: the number of rows that one read of a queue looks at. `part`: the part whose
-        backlog rows are listed."""
+        """`examined`: the number of rows that one read of a queue looks at. `part`: `backlog` returns
+        only the rows of this part."""
         self._part = part
         self._tables = tables
         self._pool = pool

@@ -99,8 +99,8 @@ class SimulatedConfiguration:
         self.customers = SilentCustomers()
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read the whole configuration as of one instant. Objects whose versions are in `known` are read
-        too, unlike in the real store."""
+        """Read the whole configuration as of one instant. The real store leaves out objects whose
+        versions are in `known`. This store reads them too."""
         del known
 
         def work() -> Configuration:

@@ -1,7 +1,7 @@
 """A process's connections to the simulated database, and its right to write through them.
 
-After an error, a connection of the intake or recorder takes a new epoch before its next statement. If the
-statement before the error is still under way, it has the former epoch, and writes nothing.
+After an error, a connection of the intake or recorder takes a new epoch before its next statement. The
+statement that had the error can still be under way. But it has the former epoch, so it writes nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,7 +38,7 @@ class Ownership:
         self._renewing = trio.Lock()
 
     async def take(self) -> int:
-        """Take over the part: once, at the start, before the first read."""
+        """Take over the part. The process calls this once, at its start, before its first read."""
         work = partial(self._rights.take_over, self.process, self.part)
         self.took(await self._gateway.call("take over", work, writes=True))
         return self.intake_epoch
@@ -53,8 +53,8 @@ class Ownership:
                 await self._renew_intake()
 
     async def reclaim_intake(self, epoch: int) -> None:
-        """Take a new epoch after a statement with this epoch was refused. Raises OwnershipLostError if
-        the process has lost the right to write."""
+        """Take a new epoch, because the database has refused a statement with the epoch `epoch`. Raises
+        OwnershipLostError if the process has lost the right to write."""
         async with self._renewing:
             if self.intake_epoch == epoch:
                 await self._renew_intake()
@@ -86,8 +86,8 @@ class Ownership:
 
 
 class HotConnection:
-    """A connection of the intake or recorder: one statement at a time. It is renewed after an error that
-    leaves a write in doubt."""
+    """A connection of the intake or of the recorder. It runs one statement at a time. After an error that
+    leaves open whether a statement was written, the connection is replaced."""
 
     def __init__(self, gateway: Gateway, ownership: Ownership, purpose: str) -> None:
         """`purpose`: intake or settle."""
@@ -107,8 +107,8 @@ class HotConnection:
         if self.connected:
             return
         try:
-            # In the database, a transaction of the lost connection can still hold its locks. It must end
-            # first.
+            # In the database, a transaction of the lost connection can still be open and hold locks. It
+            # must end before the new connection is used.
             if self._begun is not None:
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
@@ -128,8 +128,9 @@ class HotConnection:
         return await self.by_right(run)
 
     async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
-        """Call `run` with process and epoch. If the epoch is refused, but the process can still write
-        with a newer epoch, raise ContentionError. The caller then runs the statement again."""
+        """Call `run` with the process and its present epoch. If the database refuses this epoch, but the
+        process can still write with a newer epoch, raise ContentionError. The caller must then run the
+        statement again."""
         epoch = self.epoch
         try:
             return await run(self.ownership.process, epoch)
@@ -142,7 +143,8 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """The statements in the transaction must commit it; otherwise it is rolled back."""
+        """Begin a transaction. The code of the `async with` block must commit it, or it is rolled
+        back."""
         begun = self._begun = Transaction()
         try:
             yield begun
@@ -161,7 +163,8 @@ class HotConnection:
 
 
 class Pool:
-    """The connections for all other statements, which carry no epoch of their own."""
+    """The connections for the statements that neither the intake nor the recorder sends. The database
+    does not check an epoch for these statements."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -170,7 +173,8 @@ class Pool:
         return await self._gateway.call(statement, work, writes=False)
 
     async def write(self, statement: str, work: Callable[[], T]) -> T:
-        """A write that lost a race runs again, at most `TRIES` times in all."""
+        """Run a write. If it fails because another write was faster, run it again, at most `TRIES` times
+        in all."""
         for _ in range(TRIES - 1):
             try:
                 return await self._gateway.call(statement, work, writes=True)

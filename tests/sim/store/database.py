@@ -26,8 +26,8 @@ from tests.sim.trace import Rows
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The number of rows that each kind of read looks at. With low numbers, even a short queue needs many
-    reads."""
+    """For each kind of read, the number of rows that one read looks at. If the numbers are low, many
+    reads are needed even for a short queue."""
 
     queue: int = 5_000
     dead: int = 2_000
@@ -59,16 +59,17 @@ class Stores:
 
 
 class Database:
-    """The durable state: it outlives every process. `tables` are for tests that look into it."""
+    """The durable state, which outlives every process. `tables`: the rows, which tests can read."""
 
     def __init__(self, now: Callable[[], float] = time.time, looks: Looks | None = None) -> None:
-        """`now` is the database's own clock. Requeueing and discarding record its time."""
+        """`now`: the database's own clock. A requeue or a discard stores the time of this clock as the
+        time of the change."""
         self.tables = Tables(now)
         self._looks = looks or Looks()
 
     def connect(self, process: int, gateway: Gateway, part: WorkerPart = WHOLE) -> Stores:
-        """Return the stores of a process that owns nothing yet and can take `part`. One process connects
-        once."""
+        """Return the stores of a new process, which does not own the database yet and can take over
+        `part`. A process connects only once."""
         tables, looks = self.tables, self._looks
         ownership = Ownership(tables, process, gateway, part)
         intake = HotConnection(gateway, ownership, "intake")
@@ -97,7 +98,7 @@ class Database:
         return self.tables.rights.take_over(process)
 
     def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event and leave its deliveries: what retention can do to a replay's original."""
+        """Remove an event and leave its deliveries. Retention can do this to the event of a replay."""
         self.tables.events.pop((environment, event), None)
 
     def rows(self, mark: Callable[[bytes], str] = mark_of) -> Rows:

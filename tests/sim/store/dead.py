@@ -20,7 +20,8 @@ class SimulatedDeadLetters:
     """The simulated `engine.recording.requeue.DeadLetterStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, counted: int) -> None:
-        """`examined`: how many rows a search looks at. `counted`: how many rows a count looks at."""
+        """`examined`: the most rows that one call of `dead` looks at. `counted`: the most rows that one
+        call of `count` looks at."""
         self._tables = tables
         self._pool = pool
         self._examined = examined
@@ -62,7 +63,8 @@ class SimulatedDeadLetters:
         return list(islice(rows, look_at))
 
     def _dead(self, environment: int, which: DeliveryFilter) -> Iterator[StoredDelivery]:
-        """Yield the rows of the index that the filter uses, in order of id."""
+        """Yield the dead deliveries that the real statement would look at, in order of id. The filter
+        decides which index it reads."""
         if which.destinations == () or which.ids == ():
             return
         one = which.destinations if which.ids is None else None

@@ -28,8 +28,8 @@ def create(tables: Tables, record: DestinationRecord, at_most: int, audit: Audit
 
 
 def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> bool:
-    """Return True if the new version was written. Return False if the new version does not directly
-    follow the present version."""
+    """Write a new version of a destination and return True. If the number of the new version is not one
+    above that of the present version, write nothing and return False."""
     require_text(record.name, record.description, record.url, record.customer)
     place = record.environment, record.id
     present = tables.destinations.get(place)
@@ -38,8 +38,8 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # The destination's actor discards its deliveries. If a process starts meanwhile, this backlog row
-        # makes the process continue the work.
+        # The destination's actor now discards the destination's deliveries. If a new process takes over
+        # before this work is done, the backlog row lets an actor of the new process continue it.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)

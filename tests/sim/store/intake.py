@@ -30,9 +30,9 @@ MAX_GROUP = 1 << 20
 
 
 class Ready(NamedTuple):
-    """A checked group. `write` adds the group's rows and cannot fail. An event of the group is not
-    written if a stored event has the same idempotency key. `lost` maps the id of such an event to the
-    stored event."""
+    """A checked group. `write`: a function that adds the group's rows and cannot fail. `lost`: the events
+    of the group that are not written, because a stored event has their idempotency key. It maps their ids
+    to the stored events."""
 
     lost: dict[str, Claimed]
     write: Callable[[], None]
@@ -50,8 +50,8 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
 def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
-    """Check a group's rows without writing them. If a large group is written in parts, `into` is its
-    transaction, and the rows of earlier parts count as written."""
+    """Check a group's rows without writing them. For a part of a large group, `into` is the transaction
+    of the large group. The check then treats the rows of the earlier parts as written."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -128,8 +128,8 @@ def _require_new(table: str, there: Container[Place], keys: Sequence[Place]) -> 
 
 
 def _lost_claims(tables: Tables, group: IntakeGroup) -> dict[str, Claimed]:
-    """Find events of the group whose idempotency key a stored event has already. Return the stored event
-    by the id of the group's event."""
+    """Find the events of the group whose idempotency key a stored event already has. Return a dictionary
+    from their ids to the stored events."""
     mine = {claim.event for claim in group.claims}
     lost: dict[str, Claimed] = {}
     for claim in group.claims:
@@ -155,7 +155,7 @@ def _opened(tables: Tables, group: IntakeGroup) -> dict[tuple[int, str], str]:
 
 
 def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
-    """Return the result of the group if an earlier try to write the group was committed, else None."""
+    """If an earlier try to write this group was committed, return its result, else None."""
     there = {each.id for each in group.events if (each.environment, each.id) in tables.events}
     if group.events and not there:
         return None

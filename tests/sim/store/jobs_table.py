@@ -10,8 +10,8 @@ from engine.replay.job import Leg, ReplayJob
 
 @dataclass(slots=True)
 class JobsTable:
-    """The rows of jobs. The counts of delivered and failed replays are in `tallies`, and the method `job`
-    adds them to the row of the job. The parked lanes of legs are in `parked`."""
+    """The rows of jobs. `tallies`: for each job, the counts of delivered and failed replays. The method
+    `job` returns a job's row with these counts. `parked`: for each leg, its parked lanes."""
 
     jobs: dict[tuple[int, str], ReplayJob] = field(default_factory=dict)
     legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)

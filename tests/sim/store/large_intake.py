@@ -1,8 +1,8 @@
 """The simulated store of large groups. It writes a large group in several parts, in one transaction. A
 fault can strike at each part.
 
-The transaction locks the right to write when it writes its first part, and backlog rows when it writes
-its last one.
+When the transaction writes its first part, it locks the right to write. When it writes its last part, it
+locks the backlog rows.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
     """Add a part of a large group to a transaction. `base`: the seq of the part's first delivery. Return
-    the part's `Ready.lost`."""
+    the events of the part that are not written, as `Ready.lost` has them."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
@@ -36,8 +36,8 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield each part of a group with the number of deliveries in the earlier parts. The last part has
-    the rows of destinations and customers."""
+    """Yield the parts of a group, each with the number of deliveries in the parts before it. The backlog
+    rows and the customers come in a last part of their own, which is yielded with 0."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)

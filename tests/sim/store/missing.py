@@ -18,7 +18,7 @@ SENDABLE = (Origin.API, Origin.FILE)
 def heads(
     tables: Tables, job: ReplayJob, after: str, until: str | None, examined: int
 ) -> EventHeads:
-    """Return events that are older than the job. Their payloads are left empty."""
+    """Return events that are older than the job, with empty payloads."""
     _, high = id_bounds(None, job.selection.to_ms, job.id)
     below = high if until is None else min(high, until)
     ids = sorted(

@@ -60,8 +60,8 @@ def _taken(
     limit: int,
     examined: int,
 ) -> tuple[list[str], bool, StoredDelivery | None]:
-    """Return the ids of the selected rows, True if these rows are the last ones, and the last row looked
-    at."""
+    """Return three values: the ids of the selected rows, whether there are no more rows after them, and
+    the last row that was looked at."""
     selects = _selects(tables, job)
     found = [row for row in rows if row.status is status and selects(row)]
     last = found[limit - 1] if len(found) > limit else rows[-1] if rows else None

@@ -1,5 +1,5 @@
-"""Writes of replay jobs in the simulated database. Each transaction checks the job's status, and the
-number of steps that the leg (the job's part for one destination) has had."""
+"""Writes of replay jobs in the simulated database. A job has a leg for each destination, and a leg does
+its work in steps. Each write checks the job's status and how many steps the leg has done."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -99,7 +99,7 @@ def _replay(chunk: Chunk, delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
-    """Return the result of the same chunk if an earlier try to write it was committed, else None."""
+    """If an earlier try to write this chunk was committed, return its result, else None."""
     leg = tables.replays.leg(chunk.environment, chunk.job, chunk.destination)
     if leg is None or leg.step != chunk.step + 1:
         return None
@@ -154,8 +154,8 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
 
 
 def order(tables: Tables, step: OrderStep) -> bool:
-    """Record which deliveries a job is about to send or cancel. Also count the deliveries of the previous
-    steps that were sent or cancelled, or that needed neither."""
+    """Record which deliveries a job is about to send or cancel. Also add to the job's counts the
+    deliveries of earlier steps: those that were sent or cancelled, and those that were skipped."""
     leg = _turn(tables, step.environment, step.job, step.destination, step.step)
     if leg is None:
         return False

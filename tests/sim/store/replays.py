@@ -254,8 +254,8 @@ class SimulatedReplays:
         return await self._pool.write(statement, self._by_right(work, False))
 
     def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
-        """Return a function that does `work` if this process still has the right to write. Without this
-        right, the function returns `otherwise`."""
+        """Return a function that checks whether this process still has the right to write. If it has, the
+        function does `work`. If it has not, the function returns `otherwise`."""
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:
@@ -275,7 +275,8 @@ def _in_order(lanes: dict[str, str]) -> dict[str, str]:
 
 
 def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[StoredDelivery]:
-    """Leave out rows that are not in the index that the real statement reads."""
+    """Yield only those rows that the real statement would look at, because they are in the index that it
+    reads."""
     selection = job.selection
     if selection.deliveries is not None:
         named = frozenset(selection.deliveries)
@@ -286,8 +287,8 @@ def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[Store
 
 
 def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
-    """Return True if a job selects a row. The row must have one of the job's statuses. The row's last
-    change must be older than the job."""
+    """Return True if a job selects a row. The row must have a status, an origin and an event type that
+    the job selects, and it must not have changed after the job was created."""
     selection = job.selection
     patterns = selection.event_types
     return (

@@ -70,7 +70,7 @@ def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
 def requeued_before(
     tables: Tables, environment: int, named: Sequence[str], base: int
 ) -> Requeued | None:
-    """Return the result of the same requeue if an earlier try of it was committed, else None."""
+    """If an earlier try of this requeue was committed, return its result, else None."""
     rows = [tables.deliveries.get((environment, each)) for each in named]
     done = [row for row in rows if row is not None and base <= row.seq < base + len(named)]
     done.sort(key=lambda row: row.seq)
@@ -110,8 +110,8 @@ def discard(
 def discarded_before(
     tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
-    """Return the ids that an earlier try of the same discard changed. Return None if the audit log shows
-    no such try."""
+    """If an earlier try of this discard was committed, return the ids that it discarded, else None. The
+    audit log shows whether it was committed."""
     changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None

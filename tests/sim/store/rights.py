@@ -46,8 +46,8 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """Return the processes that can write to a part. If the part is the whole database, return all
-        processes, because some processes can write without a lease."""
+        """Return the processes that can write to a part: those that hold a lease of one of its slots. If
+        the part is the whole database, return also the processes without leases."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}
@@ -64,9 +64,9 @@ class Rights:
                     table[slot] = (NOBODY, epoch)
 
     def renew_intake(self, process: int, epoch: int) -> None:
-        """Set the process's epoch. Raise OwnershipLostError if the process has no row any more. Raise it
-        also if the process has this epoch or a higher one, because renewals can arrive in the wrong
-        order."""
+        """Raise the process's epoch to `epoch`. Raises OwnershipLostError if the process has no row any
+        more, or if its epoch is not below `epoch`. The latter happens if a delayed renewal arrives after
+        a newer one."""
         self.require_unheld((process,))
         if self.processes.get(process, epoch) >= epoch:
             raise _lost()
@@ -103,22 +103,22 @@ class Rights:
     # --- held
 
     def hold(self, transaction: Transaction, process: int) -> None:
-        """Lock a process's right to write until a transaction ends: no other statement can take or renew
-        the right meanwhile."""
+        """Lock a process's right to write. Until `transaction` ends, no other statement can take over or
+        renew the right."""
         held = process, transaction
         if held not in self._holders:
             self._holders.append(held)
             transaction.after(partial(self._holders.remove, held))
 
     def require_unheld(self, processes: Collection[int], patience_s: float | None = None) -> None:
-        """Raise LockedError if a transaction has locked the row that gives one of these processes the
-        right to write."""
+        """Raise LockedError if a transaction has locked the right to write of one of `processes`."""
         for process, transaction in self._holders:
             if process in processes:
                 raise LockedError(transaction, patience_s)
 
     def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
-        """Raise LockedError if another transaction has locked one of these backlog rows."""
+        """Raise LockedError if another transaction than `by` has locked one of the backlog rows
+        `places`."""
         for _, transaction in self._holders:
             if transaction is not by and not transaction.locked.isdisjoint(places):
                 raise LockedError(transaction)

@@ -1,5 +1,5 @@
-"""Routing rules of the simulated database, the failures of their filters, and each environment's number
-of rules (its tally)."""
+"""Routing rules of the simulated database, the failures of their filters, and the tallies. The tally of
+an environment is the number of its rules, with a version."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,8 +16,9 @@ from tests.sim.store.tables import Tables, require_text
 def create(
     tables: Tables, rule: RuleModel, at_most: int, audit: AuditEntry, tally: int | None
 ) -> bool:
-    """Add a rule if its destination is not archived, the environment has fewer than `at_most` rules, and
-    the tally still has version `tally` (None: any). Otherwise, return False."""
+    """Add a rule and return True. Add nothing and return False if the rule's destination is archived, if
+    the environment already has `at_most` rules, or if its tally no longer has the version `tally`. If
+    `tally` is None, the version is not checked."""
     _require_texts(rule)
     if not _is_open(tables, rule) or at_most == 0:
         return False

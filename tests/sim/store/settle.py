@@ -1,8 +1,8 @@
 """The simulated statement of the recorder: it writes attempts, states, counters, marks and snapshots, or
 nothing.
 
-Like the real statement it has two forms: a lean one for groups of plain successes, and one for all other
-groups.
+Like the real statement, it has two forms. The lean form is for groups in which all deliveries have
+plainly succeeded. The other form is for all other groups.
 """
 
 from functools import partial
@@ -32,7 +32,8 @@ LOCK_WAIT_S = 0.1  # the statement's wait for a lock, as `storage.database.profi
 
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     _require_values(group)
-    # A process has either all slots of its part or none, so the check of one slot is enough.
+    # A process has either all slots of its part or none. So if the part is not the whole database, the
+    # check of one slot is enough.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
     tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
     _require_free(tables, group)
@@ -113,8 +114,8 @@ def _new_attempts(tables: Tables, group: SettleGroup) -> dict[tuple[int, str, in
 def _changed(
     tables: Tables, group: SettleGroup, *, lean: bool
 ) -> list[tuple[StoredDelivery, Settlement]]:
-    """Return the rows that the group may change, each with its settlement. A row is left out if its
-    delivery is no longer in the state that the settlement expects. Each row is returned once."""
+    """Return the rows that the group may change, each with its settlement. A row is left out if it no
+    longer has the state that the settlement expects. If two settlements name a row, the first counts."""
     changed: dict[str, tuple[StoredDelivery, Settlement]] = {}
     for settlement in group.settlements:
         delivery = settlement.delivery
@@ -130,8 +131,9 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """Return True if a settlement makes a change that is made only once. If a settlement only sets the
-    time of a retry, return False: when the group is repeated, the settlement sets the same time again."""
+    """Return True if a settlement must not be written twice. Return False if it only sets the time of a
+    retry. When the group is written again, such a settlement sets the same time again, which is harmless.
+    """
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
@@ -163,8 +165,8 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
     response, category = settlement.response_status, settlement.error_category
     error = settlement.last_error
     if settlement.status is DeliveryStatus.FAILED and number == settlement.expects:
-        # If a delivery fails without another attempt, its row keeps the response and error of the last
-        # attempt.
+        # The delivery fails finally without a new attempt. So its row keeps the response and the error of
+        # its last attempt.
         response = row.response_status if response is None else response
         category = row.category if category is None else category
         error = row.last_error if error is None else error
@@ -229,7 +231,8 @@ class SimulatedSettle:
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:
-    """Return a copy of a group, because actors can change the deliveries before the statement runs."""
+    """Return a copy of a group, as a real statement would carry it. Actors can change the deliveries of
+    the original before the statement runs."""
     return replace(
         group,
         settlements=[replace(each, delivery=replace(each.delivery)) for each in group.settlements],

@@ -67,8 +67,8 @@ class Tables:
     # --- the log
 
     def draw(self) -> int:
-        """Return the first seq for a new group. No later group gets the same seqs, even if the new group
-        fails."""
+        """Return the first seq for a new group. The group's seqs are never given to another group, even
+        if the group is not written."""
         self.groups += 1
         return self.groups << 20
 
