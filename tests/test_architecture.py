@@ -103,8 +103,8 @@ def test_an_import_of_a_part_from_its_package_names_the_part(tmp_path: Path) -> 
 
 
 SHARED = "data: the field's name is also a method's, or its value is that of a property"
-# The assignments that the test below permits: they only look like a callback that is set late, or there
-# is a reason to set it late.
+# Assignments that the test below permits. Some only look as if they set a callback late. The others do
+# set a callback late, for the reason that stands beside them.
 LATE = {
     "engine/actors/actor.py: self._mailbox.current": SHARED,
     "engine/actors/actor.py: self._pending_read.waits": SHARED,
@@ -216,7 +216,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
 
 
 def test_the_client_library_stands_on_httpx_alone() -> None:
-    # httpx itself runs on anyio. cryptography is the optional extra for Ed25519.
+    # anyio is allowed because httpx itself needs it. cryptography is an optional dependency for Ed25519.
     allowed = {"angarium", "httpx", "anyio", "cryptography"}
     found = {
         name
@@ -268,7 +268,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
-# The class names that occur twice: as a record, and as the API's model of this record.
+# Names that two classes have: a record, and the API's model of this record.
 RECORDS_WITH_SHAPES = {
     "ActorState", "Attempt", "AuditEntry", "Circuit", "Delivery", "Destination", "Event", "FilterErrors",
     "Lane", "ReplayJob", "Requeued", "Throughput", "TransformScript",
@@ -295,8 +295,8 @@ def test_a_class_name_means_one_thing() -> None:
 def unexplained(path: Path) -> Iterator[str]:
     """Yield the places where a file silences a warning without a reason.
 
-    The reason can be a comment on the line or directly above it. If an earlier line of the file gives the
-    reason for the same rule, this is enough.
+    The reason can be a comment on the same line or directly above it. If a file silences the warnings of
+    one rule on several lines, a reason at the first of these lines is enough.
     """
     pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
     explained: set[str] = set()

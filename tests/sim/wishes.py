@@ -1,7 +1,7 @@
-"""Callers who do not post events: they make and change destinations and rules, and handle dead letters
+"""Callers who do not post events. They create and change destinations and rules, and handle dead letters
 and replays.
 
-They know the ids in their answers, and what a list would show them.
+The callers know only the ids in the answers that they got, and what a list would show them.
 """
 
 import json
@@ -257,7 +257,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
-                """Return the delivery's id if it was discarded before the answer."""
+                """Return the delivery's id if the answer shows that the delivery is already discarded."""
                 entry = await process.deliveries.cancel(
                     *caller_in(of.environment), identifier, None
                 )
@@ -266,7 +266,8 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Return False if no job was created: by chance, or because the history has no replays, so that
+        """In half of the calls, create a job for all waiting deliveries of a destination and return True.
+        In the other half, return False. In a history without replay jobs, always return False, because
         its processes run no jobs."""
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
@@ -375,7 +376,8 @@ class Wishes:
 
 
 def _judged(results: Any) -> tuple[str, str]:
-    """Return the answer that the caller sees, and the error code (an empty string without an error)."""
+    """Return the kind of the caller's answer (as in `Told`), and the error code. If there is no error,
+    the code is an empty string."""
     if not results:
         return "lost", ""
     result = results[0]

@@ -54,7 +54,7 @@ class World:
         self.own_events = any(each.own for each in plan.destinations)
         self.breaks = any(strike.kind == "break" for strike in plan.strikes)
         self.clocks_jump = bool({"clock", "drift"} & plan.faults)
-        # The factor by which loops that only look for work are slower in long histories.
+        # Some loops only look for work. In a long history, their intervals are multiplied by this factor.
         self.pace = max(1.0, plan.span_s / 120)
 
     # --- time and chance
@@ -74,7 +74,8 @@ class World:
         return found
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something later, outside of all processes: it is called even if processes die."""
+        """Run `call` after `delay_s`. It belongs to no process, so it also runs if processes have
+        died."""
         self._clock.call_later(delay_s, call)
 
     # --- what is seen
@@ -97,14 +98,16 @@ class World:
         self._readied = trio.Event()
 
     def ended(self, process: "Process", why: str) -> None:
-        """Note that a process has ended by itself or was killed, and none of its tasks is left."""
+        """Note that a process has ended: by itself, or because it was killed. None of its tasks still
+        runs."""
         if why == "gave up" and not (process.dead or process.broken):
             self.broken.append(f"process {process.number} gave up")
         self.on_ended(process)
 
     async def front(self, patience_s: float) -> "Process | None":
-        """Return a process that takes requests. With several nodes, choose any of them. Otherwise, choose
-        mostly the newest process. Return None if no process takes requests for `patience_s`."""
+        """Return a process that takes requests. If there are several nodes, choose any of them. If there
+        is only one, mostly choose its newest process. If no process takes requests for `patience_s`,
+        return None."""
         with trio.move_on_after(patience_s):
             while True:
                 ready = [process for process in self.processes if process.ready]

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.storage.world import World
 
-# The environment is in the key of each of these tables. So a test can write the same ids in other
-# environments, and compare.
+# The key of each of these tables contains the environment. So a test can write a group in one pair of
+# environments, write it again with the same ids in another pair, and compare the rows.
 TABLES = (
     "events", "deliveries", "idempotency", "customer_accounts", "destination_backlog", "files"
 )  # fmt: skip
@@ -23,12 +23,12 @@ _ROWS = " UNION ALL ".join(
 async def rows_written(
     world: World, first: int, bases: Sequence[int], left_out: Mapping[str, str] = NOTHING
 ) -> list[Any]:
-    """Return the rows of `ENVIRONMENTS` environments, beginning with number `first`. `first` is
-    subtracted from the numbers of environments, so rows from different environments can be compared.
+    """Return the rows of `ENVIRONMENTS` environments. The environments have the numbers from `first` on.
+    In the returned rows they are numbered from 0 on, so that rows can be compared.
 
-    `bases`: the first seq of each group, in the order of the groups. A seq is returned as the index of
-    its group and the distance from the group's first seq. `left_out`: for a table, a column that is not
-    returned.
+    `bases`: the first seq of each group. In the returned rows, a seq is replaced by the index of its
+    group and the distance from the group's first seq. `left_out`: tables, each with a column that is left
+    out.
     """
     found = []
     for table, text in await world.bridge.pool.fetch(_ROWS, first):

@@ -21,8 +21,9 @@ async def explain(connection: Connection, *arguments: Any, name: str = "planned"
 
 
 def most_rows(plan: str) -> int:
-    """Return the highest number of rows at a node of a plan. If a node ran several times, the rows of all
-    runs count. The rows that a filter removed are a number of their own."""
+    """Return the highest number of rows in a plan. Each node of the plan has two numbers: the rows that
+    it returned, and the rows that its filter removed. If a node ran several times, the rows that it
+    returned in all runs are added."""
     counts = [0]
     for line in plan.splitlines():
         if match := re.search(r"rows=([\d.]+) loops=(\d+)", line):

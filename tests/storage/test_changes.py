@@ -1,5 +1,5 @@
-"""Notifications of changed configuration: they arrive at the commit, in order. If the listener lost some,
-it reloads everything."""
+"""Notifications of changed configuration. They arrive when the change is committed, in the order of the
+commits. If notifications may have been lost, the listener reloads the whole configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise

@@ -54,8 +54,9 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
     await agree(world)
 
 
-# The destination of each success in a group, as a position from 0 to 19. NONE of the destinations, SOME
-# of them or ALL of them have only one success.
+# Three groups of 20 successes. Each number stands for the destination of a success. In the group NONE, no
+# destination has only one success. In the group SOME, some destinations have only one, and in ALL, all
+# have.
 MIXES = {
     Singles.NONE: [0] * 20,
     Singles.SOME: [*range(12), *range(12, 16), *range(12, 16)],
@@ -81,7 +82,8 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        # The group is settled again, as after a lost answer. In a rerun, Python computes the counters.
+        # The group is settled again, as after a lost answer. In the first run, PostgreSQL can compute the
+        # counters. In a rerun, Python computes them.
         group.again = True
         await world.settle.settle(group)
         assert await world.contents() == once

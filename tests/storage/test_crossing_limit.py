@@ -1,5 +1,5 @@
-"""The time limit of a statement on the short path to PostgreSQL: if no answer comes, the statement is
-given up. The tests use a virtual clock."""
+"""The time limit of a statement on the short path to PostgreSQL. If no answer comes within this time, the
+statement fails. The tests use a virtual clock."""
 
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -35,8 +35,8 @@ class Answer:
 
 
 class Driver:
-    """Stands for the driver's connection: it has only the parts that the crossing takes over. `ours`: the
-    client's end of the socket."""
+    """Stands for a connection of the driver. It has only those attributes of a connection that the
+    crossing uses. `ours`: the client's end of the socket."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours

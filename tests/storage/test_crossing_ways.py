@@ -1,5 +1,5 @@
-"""The short path of a hot connection: a statement has the same answer and the same effect as in the
-asyncio loop."""
+"""The short path of a hot connection, on which trio itself runs a statement. The statement must have the
+same answer and the same effect as when the asyncio loop runs it."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,8 @@ statements = st.one_of(
     st.tuples(st.just("SELECT $1::bytea"), SIZES.map(bytes)),
     st.tuples(st.just("SELECT $1::int[]"), st.lists(st.integers(0, 9) | st.none(), max_size=3)),
     st.tuples(st.just("SELECT n, $1::text FROM generate_series(1, 1000) n"), st.text(max_size=9)),
-    # Errors: an argument that cannot be sent, an error after many rows, and one before any.
+    # Three kinds of errors: an argument that cannot be sent, an error in the midst of the rows, and an
+    # error before the first row.
     st.tuples(st.just("SELECT $1::text"), st.sampled_from(["nul\0", "\ud800", 1])),
     st.tuples(
         st.just("SELECT 1 / (n - $1::int) FROM generate_series(1, 5000) n"),

@@ -1,4 +1,5 @@
-"""TLS to PostgreSQL with libpq's rules: the URL's `sslmode`, else PGSSLMODE, else `prefer`.
+"""TLS to PostgreSQL with libpq's rules. The URL's `sslmode` decides. Without it, the environment variable
+PGSSLMODE decides. Without both, the mode is `prefer`.
 
 The embedded PostgreSQL is built without TLS, so a small proxy provides TLS.
 """
@@ -21,7 +22,7 @@ from tests.pooler import SSL_REQUEST
 
 
 class Front:
-    """A TCP proxy for a server's socket. `spoke` is True if the last client used TLS."""
+    """A TCP proxy in front of PostgreSQL's Unix socket. `spoke`: True if the last client used TLS."""
 
     def __init__(self, socket_path: str, context: ssl.SSLContext | None) -> None:
         self.spoke = False
@@ -74,8 +75,8 @@ async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple
         nursery.cancel_scope.cancel()
 
 
-# Each case: (the URL's query, environment variables, the result if the server offers TLS, the result if
-# it does not)
+# Each case has four fields: the URL's query, the environment variables, the result if the server offers
+# TLS, and the result if the server does not. A result tells whether TLS is used, or is an error.
 REFUSED = StoreAwayError
 CASES: list[tuple[str, dict[str, str], object, object]] = [
     ("", {}, True, False),

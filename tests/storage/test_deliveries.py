@@ -221,8 +221,8 @@ async def test_every_combination_of_filters_lists_exactly_what_passes_newest_fir
     first: int,
     searched: bool,
 ) -> None:
-    # If `examined` is small, a page ends before it is full. With `searched`, a search then fills the
-    # page. In both cases all pages together list the same deliveries.
+    # If `examined` is small, the read of a page ends before the page is full. If `searched` is True, a
+    # search then fills the page. Whatever the two are, all pages together list the same deliveries.
     monkeypatch.setattr(walk, "EXAMINED", examined)
     monkeypatch.setattr(walk, "FIRST", first)
     monkeypatch.setattr(deliveries, "SCATTERED", examined)

@@ -102,8 +102,8 @@ def unmade(data_dir: Path) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture
 def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
-    """A stopped server. `initdb` takes as long as a test, so the server gets a copy of a finished
-    cluster."""
+    """A stopped server. Its data folder is a copy of one that `initdb` has made once, because `initdb`
+    takes as long as a whole test."""
     subprocess.run(["cp", "-a", str(made), str(unmade.data_dir)], check=True)
     return unmade
 

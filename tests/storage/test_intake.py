@@ -98,11 +98,11 @@ async def test_every_field_of_an_event_and_its_deliveries_is_written(world: Worl
 async def test_rows_that_differ_in_every_column_are_written_as_they_are(
     world: World, numbers: tuple[int, ...]
 ) -> None:
-    """If all rows have the same value in a column, the statement gets a single value. Here each column
-    varies.
+    """If a column has the same value in all rows, the statement gets this value only once. This test has
+    different values in each column, so the statement gets arrays.
 
-    `numbers`: how many deliveries each event has. If each event has one delivery, the statement uses the
-    same parameters for the events' rows and the deliveries' rows.
+    `numbers`: the number of deliveries of each event. If every event has exactly one delivery, the
+    statement uses the same arrays for the events' rows and for the deliveries' rows.
     """
     events = [
         event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)

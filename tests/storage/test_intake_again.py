@@ -1,5 +1,5 @@
-"""The intake's statement for a group runs again, because the outcome of its first run is unknown. The
-group is written only once, and the second run reports the stored rows."""
+"""Reruns of the intake's statement. The intake runs the statement for a group a second time if the result
+of the first run is unknown. The group must be written only once. The rerun reports the stored rows."""
 
 import trio
 
@@ -76,7 +76,8 @@ async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World)
 async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
     world: World,
 ) -> None:
-    """The connection is lost while PostgreSQL still runs the statement."""
+    """The connection is lost while PostgreSQL still runs the statement. The statement is then run again
+    on a new connection."""
     one = event()
     deliveries = deliveries_of(one, A)
     group = intake_group([one], deliveries)

@@ -37,7 +37,8 @@ async def locked(bridge: Bridge, key: str, *, committed: bool) -> AsyncIterator[
 
 
 class Desk:
-    """Makes submissions, each of one event with an idempotency key, and collects their fates."""
+    """Makes submissions, each of one event with an idempotency key. It collects the results that the
+    intake reports for the submissions."""
 
     def __init__(self) -> None:
         self._tell, self._fates = trio.open_memory_channel[tuple[str, str | None]](100)

@@ -1,7 +1,7 @@
-"""Short forms of the intake statement: they write the same rows as the general form.
+"""Forms of the intake statement. Every form must write the same rows as the general form.
 
-A short form has only the columns and clauses that its group needs. If all values of a column are equal,
-the statement gets a single value for the column. A large group is written in parts.
+A short form has only the columns and clauses that its group needs. If a column has the same value in all
+rows, the statement gets this value only once. A large group is written in parts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,8 +59,8 @@ RARE_OF_EVENT: list[dict[str, Any]] = [
 def with_some(
     plain: st.SearchStrategy[dict[str, Any]], rare: list[dict[str, Any]]
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy for dictionaries. Half of the dictionaries are plain, half have rare items
-    too."""
+    """Return a hypothesis strategy for dictionaries. Some of the dictionaries are as `plain` makes them.
+    The others also have one or two of the items in `rare`."""
     some = st.lists(st.sampled_from(rare), min_size=1, max_size=2)
     return plain | st.builds(lambda items, more: {**items, **more[0], **more[-1]}, plain, some)
 
@@ -138,8 +138,8 @@ def file_of(of: Event) -> FileRecord:
 
 
 def customers_of(events: Sequence[Event]) -> list[NewCustomer]:
-    """Return a new account for each customer of the events. The id of the customer's last event serves as
-    the account's id."""
+    """Return a new account for each customer of the events. The account's id is that of the customer's
+    last event."""
     ids = {(each.environment, each.customer): each.id for each in events if each.customer}
     return [
         NewCustomer(environment, name, ids[environment, name]) for environment, name in ids if name
@@ -155,8 +155,8 @@ def dirtied(events: Sequence[Event], destinations: Sequence[str]) -> list[DirtyD
 def in_company(group: IntakeGroup, first: int, ids: Iterator[str]) -> IntakeGroup:
     """Return the group with two more events that force the general form of the statement.
 
-    The two events have all kinds of rows and all rare columns. Where a column could be sent as a single
-    value, the two events have different values.
+    The two events have all kinds of rows and all rare columns. They also differ in each column that could
+    otherwise be sent as a single value.
     """
     one, other = events = [
         event(

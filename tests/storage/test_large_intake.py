@@ -1,5 +1,5 @@
-"""Groups that the intake writes in parts. A single statement would write the same rows. If a part fails,
-no row of the group is written."""
+"""Groups that the intake writes in parts. The rows must be the same as if a single statement wrote the
+group. If a part fails, no row of the group is written."""
 
 from typing import Any
 

@@ -110,7 +110,8 @@ async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_i
             nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
             while not await other.fetch_value(f"{LOCK_WAITS} AND wait_event = 'relation'"):
                 await trio.lowlevel.checkpoint()
-            # The migration has given up its lock request, so this statement does not wait behind it.
+            # A lock request of the migration would delay this INSERT. But the migration gives up its
+            # request after a short time, so the INSERT can run.
             await other.fetch("INSERT INTO first VALUES (3)")
             assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 1
     assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 2
@@ -194,7 +195,8 @@ async def test_a_cancelled_one_leaves_whole_migrations_and_no_lock(
 
 
 async def test_the_schema_is_the_sum_of_the_files(upkeep: Connection, bridge: Bridge) -> None:
-    """Compare the migrated database with one that ran all files in one transaction."""
+    """Compare the columns of a migrated database with those of a database in which all files ran in one
+    transaction."""
     script = "\n".join(migration.sql for migration in known_migrations())
     script = script.replace(" CONCURRENTLY", "")  # CONCURRENTLY is not possible in a transaction
     await upkeep.execute(f"BEGIN; {script}; COMMIT")

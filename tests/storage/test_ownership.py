@@ -28,8 +28,8 @@ _SETTLE = f"""
     WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
     INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
-# Keys of advisory locks. A statement takes the lock that its argument names. The tests hold HELD to make
-# a statement wait, and nothing holds FREE.
+# Keys of two advisory locks. Each statement takes the lock that one of its arguments names. A test holds
+# the lock HELD, so that statements with HELD wait. The lock FREE is always free.
 FREE, HELD = (
     1,
     2,
@@ -377,9 +377,8 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Eight servers start one after another, each with a random part of the slots. Connections of some
-    servers break. The newest server can always write. A server that shares a slot with the newest server
-    cannot write."""
+    """Eight servers start one after another, and each takes over a random part of the slots. Connections
+    of some servers break. Two servers that can both write must never have a slot in common."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

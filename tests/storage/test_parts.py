@@ -1,4 +1,4 @@
-"""The database's reports to a worker: only rows of its part's workspaces."""
+"""Reads of a worker that owns a part. They return only the rows of the workspaces in this part."""
 
 import pytest
 
@@ -16,7 +16,8 @@ PARTS = [WHOLE, *(WorkerPart(number, 3) for number in range(3))]
 
 
 async def furnished(bridge: Bridge) -> dict[int, str]:
-    """Create workspaces with rows. Return the workspaces by environment."""
+    """Create workspaces, each with an environment and some rows. Return a dictionary from the
+    environments to the workspaces."""
     found = {}
     for workspace in WORKSPACES:
         await bridge.pool.fetch(

@@ -1,4 +1,5 @@
-"""Statements that PostgreSQL planned on empty tables: run on 30,000 rows, no statement reads all rows."""
+"""Statements that PostgreSQL plans while the tables are empty. The tables are then filled with 30,000
+rows. Even with its old plan, no statement may read all rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,12 +36,12 @@ from tests.storage.world import (
 A, B = (identity.other() for _ in range(2))
 ROWS = 30_000
 ACTORS = 100_000
-# A statement may read this many rows more than requested. These are the rows at the ends of index pages
-# and of partitions.
+# A statement may read this many rows more than requested: the rows at the ends of index pages and of
+# partitions.
 SLACK = 100
 
-# Half of the deliveries wait for destination A, a tenth is retrying there, and a tenth is dead there. The
-# rest belong to B. The ids are spread over the last hour.
+# Eight tenths of the deliveries go to destination A: six tenths wait for their first attempt, one tenth
+# waits for a retry, and one tenth is dead. The others go to B. The ids are spread over a short time.
 _LOAD = """
 WITH n AS (
     SELECT n, lpad(to_hex($1::bigint + n / 30), 12, '0')

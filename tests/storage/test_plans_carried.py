@@ -1,5 +1,6 @@
-"""Statements on scripts and files. PostgreSQL plans a statement while its table is empty and keeps this
-plan. With the plan, the statement must not read all rows after the table has grown."""
+"""Plans of the statements on scripts and files. PostgreSQL plans a statement while the table is still
+empty, and keeps this plan when the table has grown. Even with this plan, the statement must not read all
+rows."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""Lists over a million rows: with any filters, a page reads only a bounded number of rows.
+"""Lists over a million rows. Whatever the filters are, the read of a page looks at a bounded number of
+rows.
 
-A single test fills the tables, then explains the reads for all classes of filters. Its connections have
-the settings of the control plane's connections.
+Because it takes long to fill the tables, a single test does all: it fills them, and looks at the plans of
+the reads for all kinds of filters. Its connections have the settings of the control plane's connections.
 """
 
 import re
@@ -39,9 +40,9 @@ LOOK_AT = 200
 SLACK = 100  # index pages and partitions' ends
 A, B, ELSEWHERE = (identity.other() for _ in range(3))
 
-# The ids are spread evenly over yesterday and today. Of a hundred deliveries 84 are delivered, 4 wait, 4
-# are retrying, 4 dead, 2 discarded and 2 dry runs. One in 1,000 is a replay, one in 50,000 a file's
-# delivery.
+# The ids are spread evenly over yesterday and today. Of each 100 deliveries, 84 are delivered, 4 wait for
+# their first attempt, 4 wait for a retry, 4 are dead, 2 are discarded, and 2 are dry runs. One delivery
+# in 1,000 is a replay, and one in 50,000 carries a file.
 _IDS = """
 n AS (
     SELECT n, lpad(to_hex($1::bigint + n::bigint * {span}::bigint / $2::integer), 12, '0')
@@ -98,8 +99,9 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[DeliveryFilter]:
-    """Yield each filter value alone, each pair of filters, and each combination of filters with an index.
-    Yield these combinations twice: without the filters that have no index, and with all of them."""
+    """Yield filters of all kinds: each value of a filter alone, each pair of filters, and each
+    combination of those filters that have an index. Each such combination is yielded once alone, and once
+    together with all filters that have no index."""
     yield DeliveryFilter()
     for name, values in VALUES.items():
         for value in values:
@@ -185,8 +187,8 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """Check the reads of an actor whose destination has no rows: they do not read other destinations'
-    rows."""
+    """Check the reads of an actor whose destination has no rows. They must not look at the rows of other
+    destinations."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),
@@ -202,7 +204,8 @@ async def look_at_a_backlog(connection: Connection) -> None:
 
 
 async def fill(world: World) -> None:
-    """Fill the tables, then create their indexes: this order takes a third of the time."""
+    """Fill the tables, and create their indexes afterwards. This takes a third of the time that tables
+    with indexes would need."""
     connection = world.bridge.connection(UPKEEP)
     await connection.execute("SET maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(

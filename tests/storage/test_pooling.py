@@ -1,5 +1,5 @@
-"""A pooler in front of the database: session pooling works, transaction pooling is refused at the
-start."""
+"""A pooler in front of the database. With session pooling, a server works. With transaction pooling, a
+server refuses to start."""
 
 import shutil
 import subprocess
@@ -38,7 +38,8 @@ default_pool_size = {most}
 
 @asynccontextmanager
 async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> AsyncIterator[str]:
-    """Yield the URL of a pooler: PgBouncer, or the small pooler if `real` is None."""
+    """Start a pooler and yield its URL. The pooler is PgBouncer with its configuration in the folder
+    `real`, or the pooler of `tests.pooler` if `real` is None."""
     parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
     folder, port = query["host"][0], query["port"][0]
 
@@ -77,7 +78,7 @@ async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> 
 
 @pytest.fixture(params=["small", "PgBouncer"])
 def real(request: pytest.FixtureRequest, data_dir: Path) -> Path | None:
-    """The folder of PgBouncer's configuration, or None for the pooler of `tests.pooler`."""
+    """The folder for PgBouncer's configuration. None: the test uses the pooler of `tests.pooler`."""
     if request.param == "small":
         return None
     if shutil.which("pgbouncer") is None:
@@ -140,7 +141,7 @@ async def test_a_connection_that_nobody_has_left_names_the_limits(
     ):
         await bridge.connection(UPKEEP).ensure()
         bridge.connection(INTAKE)
-        # Only the next connection gets the short time limit: to open the first one can take longer.
+        # The short time limit begins here, because the first connection can need more time.
         monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT_S", 0.5)
         with pytest.raises(StoreAwayError, match="default_pool_size"):
             await bridge.connect()

@@ -44,15 +44,15 @@ class CrashError(BaseException):
 class Faults:
     """Random failures from a seed. Their number is limited, so that the job can end.
 
-    The deliveries of the lanes in `broken` fail until all other lanes are delivered. `awaited` is then
-    empty.
+    `broken`: lanes whose deliveries fail until all deliveries of the other lanes are delivered.
+    `awaited`: the originals of the other lanes whose replays are not delivered yet.
     """
 
     def __init__(self, seed: int, broken: Sequence[str] = ()) -> None:
         self.random = random.Random(seed)
         self.left = 16
         self.broken = frozenset(broken)
-        self.awaited: set[str | None] = set()  # undelivered originals of the other lanes
+        self.awaited: set[str | None] = set()
         self.parked: set[str] = set()  # lanes that were parked when only broken lanes remained
 
     def strikes(self, chance: float) -> bool:
@@ -86,8 +86,8 @@ class FlakyReplays(PostgresReplays):
 
 
 class Deliverer:
-    """Replaces the actors. The first delivery of a broken lane fails and blocks the lane's later
-    deliveries."""
+    """Stands for the actors. In a broken lane, the first delivery fails and blocks all later deliveries
+    of the lane."""
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()

@@ -1,5 +1,5 @@
-"""Parked lanes: a replay leaves a parked lane out, and reads it later from PostgreSQL. No delivery of the
-lane is lost, doubled or reordered."""
+"""Parked lanes of a replay. While a lane is parked, the replay skips its deliveries. Later it reads them
+from PostgreSQL. No delivery of the lane may be lost or sent twice, and their order must stay the same."""
 
 import pytest
 

@@ -204,7 +204,8 @@ async def test_run_again_it_returns_what_the_first_run_wrote_and_writes_nothing(
     _, second = await retry(world, store, deliveries, by, base=base, again=True)
     assert second == first
     assert await world.contents() == contents
-    # The actor has already sent one of the requeued deliveries: the rerun must not return it.
+    # Before the rerun, an actor has sent one of the requeued deliveries. The rerun must not return this
+    # delivery as one that still has to be sent.
     await world.settle.settle(settle_group([success(first.alive[0])]))
     _, third = await retry(world, store, deliveries, by, base=base, again=True)
     assert third.done == first.done

@@ -44,8 +44,8 @@ PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 
 
 class Rows:
-    """A table in memory with a row at each of these times. The read of a window that reaches back beyond
-    `slow_ms` fails, because it takes too long."""
+    """A table in memory, with a row at each of `instants`. A search reads it in windows of time. If a
+    window begins before `slow_ms`, its read fails as if it took too long."""
 
     def __init__(self, instants: Sequence[int], slow_ms: int = 0) -> None:
         self.ids = sorted(map(lowest_id, instants), reverse=True)
@@ -118,8 +118,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # Only the last range has no summary: it is not full, and inserts would rewrite its summary
-    # repeatedly.
+    # Only the last range has no summary, because the range is not full yet. A summary of it would be
+    # rewritten at every insert.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
@@ -127,9 +127,9 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of the wanted customer, who has none. A read in the order of ids
-    looks cheap to the planner, because twenty rows would end the read. In truth it would read all
-    rows."""
+    """The planner wrongly expects that the wanted customer has a hundred rows. A read in the order of ids
+    then looks cheap to the planner, because the read can stop after 21 rows of the customer. But the
+    customer has no rows, so this read would look at all rows of the table."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()

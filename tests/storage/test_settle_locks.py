@@ -69,8 +69,9 @@ async def test_a_locked_delivery_delays_no_other_outcome(world: World, count: in
     store = Counting(world.settle)
     recorder = Recorder(store, OutcomeQueue(1_000), time.time)
     owner, other = Told("w1", count - 1), Told("w2", 1)
-    # A wait for the whole group, and a wait for each halving until the locked outcome is alone. Then this
-    # outcome can be tried once more.
+    # The recorder waits for the lock with the whole group. Then it halves the group again and again until
+    # the locked outcome is alone, and each time waits with the half that has this outcome. It can then
+    # try the outcome alone once more.
     most_waits = 2 + ceil(log2(count + 1))
     async with trio.open_nursery() as nursery:
         async with locked(world, blocked):

@@ -59,7 +59,8 @@ alike = st.builds(
 
 
 class Arrays(Arguments):
-    """Sends all values of a column as an array, even if all are equal and a single value would do."""
+    """Sends the values of each column as an array, even if a single value would be enough because all
+    values of the column are equal."""
 
     def shared(self, values: list[Any]) -> None:
         self.uniform = False
@@ -111,7 +112,8 @@ def _success(of: Delivery, end: dict[str, Any], now: float) -> Settlement:
 
 
 async def seen(world: World, made: Sequence[Delivery], to: Sequence[str]) -> Any:
-    """Return the deliveries, attempts and counters, with ids replaced by positions in `made` and `to`."""
+    """Return the rows of the deliveries, attempts and counters. The id of a delivery is replaced by its
+    index in `made`, and the id of a destination by its index in `to`."""
     place = {each.id: str(number) for number, each in enumerate(made)}
     place |= {each: str(number) for number, each in enumerate(to)}
     found = []

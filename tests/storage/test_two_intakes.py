@@ -1,5 +1,5 @@
-"""Two intakes, with PostgreSQL: callers get the same answers, actors the same deliveries, and tables the
-same rows as with one intake."""
+"""Two intakes that write to PostgreSQL at the same time. The answers to callers, the deliveries for
+actors and the rows of the tables must be the same as with one intake."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ IDS = [identity.event() for _ in range(64)]
 # Each environment has destinations of its own.
 TO = [[identity.other() for _ in range(2)] for _ in range(ENVIRONMENTS)]
 LARGE_ROWS = 4  # events and deliveries of a submission that goes to the second intake
-# The submissions of a wave can be written in any order. These columns depend on the order.
+# The submissions of a wave can be written in any order. The values of these columns depend on the order.
 RACING = {"deliveries": "seq", "destination_backlog": "low_seq", "customer_accounts": "id"}
 _SEQS = """
     SELECT d.id::text, d.seq, b.low_seq FROM deliveries d
@@ -44,7 +44,8 @@ submissions = st.fixed_dictionaries(
         "keyed": st.sampled_from([0, 0, 1, 9]),  # events that have the submission's key
     }
 )
-# The submissions of a wave all have different keys. Each wave uses the same keys.
+# Submissions come in waves. Within a wave, each submission has its own key. The next wave repeats the
+# keys.
 waves = st.lists(st.lists(submissions, min_size=1, max_size=5), min_size=1, max_size=3)
 
 
@@ -83,7 +84,8 @@ class Caller:
 
 
 class Told:
-    """Records what the intakes told the callers, the actors, and the listener for accepted events."""
+    """Records everything that the intakes report: to the callers, to the actors, and to the listener for
+    accepted events."""
 
     def __init__(self) -> None:
         self.callers: list[Caller] = []

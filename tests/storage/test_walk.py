@@ -1,5 +1,5 @@
-"""Walks down the log find the same rows as one read of all rows. The rows are on random days, the steps
-have random sizes, and the rows come from one or several streams."""
+"""Walks through the log, from new rows to old ones. A walk reads in steps of random size, from one or
+several streams of rows on random days. It must find the same rows as a single read of all rows."""
 
 import random
 from bisect import bisect_left

@@ -18,7 +18,7 @@ PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 class Request:
-    """An object in the context of a task. The web framework keeps each request in such a context."""
+    """Stands for the web framework's request, which is in the context of the task that serves it."""
 
 
 _REQUEST: ContextVar[Request] = ContextVar("request")

@@ -1,7 +1,7 @@
-"""Doubles of services: each checks requests against the service's published format.
+"""Simulated services (doubles). Each checks requests against the published format of the real service.
 
-A double answers as documented, and refuses a request with the service's words. A test can replace
-the answer to a valid request.
+A double answers as the service's documents say, and refuses a request with the same words as the service.
+A test can choose another answer to valid requests.
 """
 
 import json

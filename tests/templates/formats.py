@@ -1,7 +1,8 @@
 """JSON Schemas of the formats that services accept.
 
-The schemas follow the services' published documents. The address of the document stands above the schema.
-Schemas count characters. If a service counts anything else, the limit is in `LIMITS`.
+The schemas follow the services' published documents. The comment above a schema has the document's URL. A
+schema limits the number of characters. If a service limits another number, such as bytes, the limit is in
+`LIMITS`.
 """
 
 from collections.abc import Callable
@@ -66,7 +67,7 @@ SLACK = closed(
     blocks=SLACK_BLOCKS,
     unfurl_links={"type": "boolean"},
 )
-# https://docs.slack.dev/reference/methods/chat.postMessage: the text is best at most 4,000 characters
+# https://docs.slack.dev/reference/methods/chat.postMessage (recommends at most 4,000 characters of text)
 SLACK_BOT = closed(
     ["channel", "text", "blocks"],
     channel=text(80, 1),

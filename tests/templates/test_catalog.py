@@ -1,6 +1,7 @@
-"""The catalog of templates: files are read strictly, and configurations are checked as a whole.
+"""The catalog of templates. A template file with any mistake is refused, and a destination's
+configuration is checked as a whole.
 
-If a template names the hosts of its service, it accepts no URL with another host.
+If a template names the hosts of its service, a URL with another host is refused.
 """
 
 import json

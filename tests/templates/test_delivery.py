@@ -1,4 +1,4 @@
-"""Whole attempts: an event goes through its template and the real wire to a double of its service."""
+"""Whole attempts: an event goes through a template and the real HTTP client to a simulated service."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,6 @@
-"""A table of hostile scripts: the name of each script says what it tries, and `ends` how it must end.
-
-`ends` is a part of the message with which the script must fail, or the value that it must return. A script
-that returns a value is harmless here and achieves nothing.
+"""A table of hostile scripts. A script's `name` says what the script tries, and `ends` how it must end.
+If `ends` is a tuple, the script must fail, and its message must contain one of these texts. Otherwise the
+script must return the value `ends`: it tries something that has no effect.
 """
 
 # ruff: noqa: E501 (a page is a line)
@@ -24,8 +23,8 @@ MEMORY = (
 
 @dataclass(frozen=True)
 class Page:
-    """A hostile script. `burns`: the script can run until its time limit. A test with many runs therefore
-    uses such scripts less often."""
+    """A hostile script. `burns`: True if the script can run until its time limit. This takes long, so a
+    test with many runs uses such scripts less often than others."""
 
     name: str
     body: str
@@ -43,12 +42,14 @@ class Page:
 
 
 def burner(name: str, body: str, before: str = "", kind: str = "") -> Page:
-    """Return a script that runs out of time, or out of memory on a fast machine."""
+    """Return a script that usually reaches the time limit. On a fast computer, it can reach the memory
+    limit first."""
     return Page(name, body, (CPU, *MEMORY), before, kind)
 
 
 def bomb(name: str, body: str, before: str = "") -> Page:
-    """Return a script that runs out of memory, or of time before that."""
+    """Return a script that usually reaches the memory limit. On a slow computer, it can reach the time
+    limit first."""
     return Page(name, body, (*MEMORY, CPU), before)
 
 

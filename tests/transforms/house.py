@@ -75,7 +75,7 @@ _FORMER: set[int] = set()
 
 
 def note_former() -> None:
-    """Record the existing child processes, which do not belong to the next test."""
+    """Record the child processes that exist before a test. `children` then leaves them out."""
     _FORMER.clear()
     _FORMER.update(_children())
 
@@ -97,8 +97,8 @@ def _children() -> list[int]:
 def descriptors() -> int:
     """Return the number of this process's descriptors that can belong to a transform pool.
 
-    First, objects that earlier tests left are collected, so that their descriptors are closed. Files and
-    internet sockets are not counted: a DNS look-up of an earlier test can still open them.
+    Before the count, the garbage of earlier tests is collected, which closes its descriptors. Files and
+    internet sockets are not counted, because a DNS look-up of an earlier test can still open some.
     """
     gc.collect()
     return sum(map(_may_be_the_pools, os.listdir("/proc/self/fd")))

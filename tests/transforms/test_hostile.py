@@ -24,8 +24,8 @@ from tests.transforms.house import (
 WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
 RUNS = 1_000
 CPU_S = 0.150  # for a page and two runs after it, including a start: three times a run's limit
-# The largest allowed memory of a worker after all scripts. The worker keeps its JavaScript contexts, and
-# its allocator keeps freed memory.
+# The most memory that a worker may have after it has run all scripts. This is more than an empty worker
+# needs, because the worker keeps its JavaScript contexts and its allocator keeps freed memory.
 LARGEST_MB = 140
 
 
@@ -107,8 +107,9 @@ ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength;
 
 
 async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
-    """Each script leaves a buffer in cyclic garbage. No script writes to the buffer, so it takes no
-    memory. But it takes address space, and the address space of a worker is limited too."""
+    """Each script leaves a large buffer that only the collection of cyclic garbage can free. Nothing is
+    ever written to the buffer, so the buffer needs no memory. But it needs address space, of which a
+    worker has only a limited amount. There must be enough left for the scripts of others."""
     async with open_pool(1) as pool:
         for number in range(16):
             assert await value_of(pool, HOARD % number) == number

@@ -162,8 +162,8 @@ async def test_chance_is_spread_evenly() -> None:
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:
-    # The script changes a variable and the position of a regular expression. If the event's data is
-    # "loop", the script then loops for ever.
+    # The script changes a global variable and the position of a global regular expression. If the event's
+    # data is "loop", the script then loops until the time limit ends it.
     before = "let n = 0; const all = /a/g;"
     body = "n++; all.test('aaa'); if (event.data === 'loop') for (;;) {} return [n, all.lastIndex];"
     async with open_pool(1) as pool:
