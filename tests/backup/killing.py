@@ -23,16 +23,15 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 def main(step: str, what: str, *arguments: str) -> None:
     """Run a backup or a restore, and kill this process at `step`.
 
-    `step` is a step that the backup or restore reports as its progress, or the name of a file or folder.
-    With a name, the process is killed before this file or folder is renamed or removed.
+    `step` is a step that the backup or restore reports as its progress, followed by a blank, or the name
+    of a file or folder. With a name, the process is killed before this file or folder is renamed or
+    removed.
     """
 
     def progress(now: str, done: int, total: int) -> None:
-        if now == step.strip():
+        if f"{now} " == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # No file's name ends with a blank. So a `step` that ends with a blank is always a step of the
-    # progress.
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

@@ -216,7 +216,7 @@ def test_a_copy_that_is_not_what_the_server_sent_is_no_backup(
 
 # The backup is killed in the step `database`, in the step `checking`, before the manifest gets its final
 # name, or before the whole backup gets its final name.
-@pytest.mark.parametrize("step", ["database", "checking", "manifest.json.new", "b.partial"])
+@pytest.mark.parametrize("step", ["database ", "checking ", "manifest.json.new", "b.partial"])
 def test_killed_at_any_step_it_is_not_there_and_the_next_one_takes_its_place(
     there: Installation, place: Path, step: str
 ) -> None:

@@ -162,8 +162,8 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# The restoration is killed while it reads the backup, before it renames `master.key`, or before it
-# renames `postgres`. Both `restoring ` and `restoring` kill it while it reads the backup.
+# The restoration is killed while it reads the backup (`restoring `, a step of its progress), before it
+# renames `master.key` or `postgres`, or before it removes the folder `restoring`.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str
