@@ -174,6 +174,12 @@ class Server(ControlParts):
             child("changes", self.changes.run),
             child("read models", self.freshness.run),
             child("recovery", self._recover, restart=Restart.TRANSIENT),
+            child(
+                "troubled destinations",
+                partial(self.directory.snapshots.read_troubled, self.backlog),
+                restart=Restart.TRANSIENT,
+                restarts=ALWAYS,
+            ),
             child("waker", self.waker.run),
             child("attempts", partial(self.directory.attempts.watch, self.clock)),
             child("replays", self.replays.run, restarts=ALWAYS),
@@ -347,7 +353,6 @@ class Server(ControlParts):
         destinations = await self.directory.recover()
         log.info("backlog recovered", destinations=destinations)
         task_status.started()
-        await self.directory.snapshots.read_troubled(self.backlog)
 
     async def _keep_database(self) -> None:
         if self.embedded is not None:

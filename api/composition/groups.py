@@ -32,6 +32,7 @@ _CHILD = {
     "changes": "after a pause it reads the whole configuration again",
     "read models": "its only state is the time of its last check",
     "recovery": "it reads the backlog from the beginning, and skips actors that exist",
+    "troubled destinations": "it reads the snapshots again",
     "waker": "it has no state: the next read finds the same rows",
     "attempts": "it checks all attempts in flight again",
     "replays": "a job's progress is in the store",

@@ -114,6 +114,7 @@ class Circuit:
         return self.next_probe_at is not None and self.next_probe_at <= now
 
     def probed(self, delivery: str, now: float) -> None:
+        """Make the open circuit half-open: `delivery` is sent as its probe."""
         self._signal(CircuitSignal.PROBE, now)
         self.probe = delivery
 
