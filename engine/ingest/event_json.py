@@ -324,8 +324,8 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates.
 
-    Two copies of the body are decoded. Each has another text in place of every lone surrogate. If the
-    copies differ outside the payload, a lone surrogate is outside the payload, and the body is refused.
+    Two copies of the body are decoded. One copy has one text in place of each lone surrogate, the other
+    copy a different text. If the copies differ outside the payload, the body is refused.
     """
     fixed = without_surrogates(body)
     if fixed == body:
@@ -384,8 +384,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # A caller can choose an unknown field's name that contains `_AT`. `whole` is False if the message
-    # was split within such a name.
+    # `_AT` begins a message's last part, the place. But a caller can choose a field name that contains
+    # `_AT`. `whole` is False if the message was split within such a name.
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

@@ -20,8 +20,7 @@ class NoticedDirectory(Protocol):
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Let the actors of these destinations (environment, id) read the store again from `low_seq` on,
-        because deliveries may have been committed. If none were committed, a destination can be without
-        a backlog row."""
+        because deliveries, and backlog rows of the destinations, may have been committed."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
         """Note that backlog rows were written. If a row's destination got no delivery after all, the

@@ -182,7 +182,7 @@ class EntryQueue:
                 raise
         if error is None:
             self._notices.rows_written(dirty)
-        # The entry is open until here. If a call above raises, `abandon` finds the open entry, and
+        # `_open` is cleared only here. If a call above raises, `abandon` finds the entry in `_open`, and
         # answers the entry's caller.
         self._open = None
         self._locks.release()

@@ -41,8 +41,8 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Wait for each environment that the other intake holds, if this intake has work for it. `waits`
-        says whether this intake has work for an environment."""
+        """Note which environments this intake waits for: those that the other intake holds, and for which
+        this intake has work. `waits` says whether this intake has work for an environment."""
         other = self._other
         if other is None:
             return

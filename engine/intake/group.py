@@ -57,8 +57,9 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return the acceptance's `lost` and `unheld`, with the group's twins added. Every twin is added to
-    `lost`. If the first event with the twin's key is in `unheld`, the twin is also added to `unheld`."""
+    """Return `acceptance.lost` and `acceptance.unheld` (see `Acceptance`), with the group's twins added.
+    Every twin is added to `lost`. If the first event with the twin's key is in `unheld`, the twin is
+    also added to `unheld`."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

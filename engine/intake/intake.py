@@ -39,7 +39,7 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
-# Deliveries passed to actors before other tasks run: they take 1.5 ms if each needs a new actor.
+# How many deliveries are passed to actors before other tasks run: 1.5 ms if each needs a new actor.
 ARRIVALS_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
@@ -67,7 +67,7 @@ class ActorDirectory(ArrivalPort, Protocol):
 
 
 class Intake:
-    """Owner of the submissions between acceptance and commit. `submit` never blocks."""
+    """Owner of the submissions from `submit` until their commit. `submit` never blocks."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class Intake:
         wake: Wake | None = None,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """`accepted` is called with the events of each written group, and with `lost` of the group's
-        Acceptance. `wake` is set when backlog rows can be deleted. `owns`: see `EntryQueue`."""
+        """`accepted` gets each group's events, and which of them were not written (`Acceptance.lost`).
+        The directory of actors sets `wake` if backlog rows can be deleted. `owns`: see `EntryQueue`."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -253,8 +253,8 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                # Another session may have locked a whole table. The error begins an outage, so the
-                # intake refuses all waiting submissions without trying to write them.
+                # Another session may have locked a whole table. The error raised here begins an
+                # outage. During an outage, the intake refuses all submissions.
                 if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
@@ -366,7 +366,7 @@ class Intake:
         await self._outage.outlast(lambda _: self._store.check())
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
-        """Remove each submission from its list, then settle it with `fate`, which is a refusal."""
+        """Settle each submission with `fate`, a refusal. Remove it from `submissions` before that."""
         left = submissions if isinstance(submissions, deque) else deque(submissions)
         while left:
             self._refused += 1
@@ -386,8 +386,8 @@ class Intake:
         self.locks.hold(environment for environment, _ in rows)
         away: StoreError | None = None
         try:
-            # A deletion that raised an error can still be under way. It is repeated here, because the
-            # next group must not begin before it ends.
+            # A deletion that raised an error can still be under way in the database. The next group must
+            # not begin before the deletion has ended, so `outlast` repeats it until its end is known.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written, writes=True
             )

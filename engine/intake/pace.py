@@ -19,24 +19,24 @@ BUSY_EVENTS = 8
 # Under load, the next group waits while at least AHEAD deliveries wait in memory. Without this wait, new
 # deliveries would not fit into memory. They would be read back from PostgreSQL later, which costs CPU
 # time. With AHEAD at 2,000, throughput was the same and latency higher. The wait ends after
-# AHEAD_LONGEST_S. It ends earlier if receivers are slow: if fewer than AHEAD_STEP_ATTEMPTS attempts end
-# within AHEAD_STEP_S.
+# AHEAD_LONGEST_S at the latest. If receivers are slow, it ends earlier. Receivers count as slow if fewer
+# than AHEAD_STEP_ATTEMPTS attempts end within AHEAD_STEP_S.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# Few attempts in a step of AHEAD_STEP_S do not always mean slow receivers: this process can also be
-# busy. It counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step ended
-# more than LATE_S too late. In a busy process, few attempts do not end the wait. It ends early only if
-# no attempt at all ends in STILL_STEPS steps in a row.
+# If few attempts end within a step of AHEAD_STEP_S, the receivers need not be slow: this process can also
+# be busy. It counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step
+# ended more than LATE_S too late. In a busy process, the wait for AHEAD ends early only if no attempt at
+# all ends in STILL_STEPS steps in a row.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# The wait of a group can end while AHEAD deliveries still wait in memory. If the process is then busy,
-# the group has a limit: it gets at most as many events as attempts have ended since the last group.
-# Without this limit, new events would take all the time of the process. If receivers are slow, there is
-# no such limit. They count as slow if the number of these attempts is below WORKED_PART times the number
-# of the last group's events.
+# The wait before a group can end while AHEAD deliveries still wait in memory. If the process is then
+# busy, the number of the group's events is limited to the number of attempts that ended since the last
+# group. Without this limit, new events would take all the time of the process. There is no limit if that
+# number of attempts is below WORKED_PART times the number of the last group's events: then the receivers
+# are slow.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins, because

@@ -184,7 +184,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] | None = None
     # As stored, with the exception of `held`; never DELIVERING.
     statuses: tuple[DeliveryStatus, ...] | None = None
-    # The DISABLED destinations. `statuses` takes their RETRYING deliveries for PENDING deliveries.
+    # The DISABLED destinations. The filter `statuses` treats their RETRYING deliveries as PENDING.
     held: tuple[str, ...] = ()
     from_ms: int | None = None
     to_ms: int | None = None

@@ -1216,8 +1216,8 @@ export interface ExplainedRule {
 }
 
 /**
- * A file as JSON, with a `source` or with `content`: base64 or a `data:` URI of at most 1 MiB when
- * decoded.
+ * A file as JSON, with either a `source` or `content`. `content` is base64 or a `data:` URI, and
+ * has at most 1 MiB when decoded.
  */
 export interface FileInput {
   fileName?: string | null;
