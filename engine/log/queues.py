@@ -66,7 +66,8 @@ class QueueLog(Protocol):
     async def place(
         self, environment: int, delivery: str, *, ordered: bool, strict: bool
     ) -> QueuePlace:
-        """Return the place of a waiting delivery; an empty place if it does not wait."""
+        """Return the place of a delivery. If the delivery does not wait, all fields of the place are
+        None."""
 
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]

@@ -143,10 +143,11 @@ def authentication_of(
     moved: bool = False,
 ) -> Authentication | None:  # fmt: skip
     """Return the authentication that a caller's draft describes. Where the draft has `MASK` in place of a
-    secret, the secret is taken from `stored`.
+    secret, the secret is taken from `stored`, the authentication before the change.
 
-    `moved`: the destination's URL now has another origin. In this case, or if the draft has another token
-    URL, `patch` must give each secret again. Raises Refusal 400 if a secret is missing.
+    `patch`: the caller's merge patch, from which the draft was made. `moved`: the patch gives the
+    destination's URL another origin. If `moved` is True, or if the patch changes the token URL, it must
+    contain each secret again. Raises Refusal 400 if a secret is missing.
     """
     if draft is None:
         return None

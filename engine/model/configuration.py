@@ -57,7 +57,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version of a destination with `enabled_version` and `moved_version` filled in.
+        """Return this version of a destination with its fields `enabled_version` and `moved_version` set.
         `before`: the previous version of the same destination."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(

@@ -12,13 +12,14 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# The last value of 14 further counter bits. They are used only while the wall clock is behind the time in
-# the last id. At other times these bits of the id are random. With 12 + 14 bits, one millisecond has room
-# for 67 million ids. Without the 14 bits, the time in the ids would run further ahead of the clock.
+# An id has a counter of 12 bits. After 4,096 ids of one millisecond, the time in the next id is one
+# millisecond later. While the wall clock is behind the time in the last id, 14 further bits also count.
+# With 12 + 14 bits, one millisecond has room for 67 million ids, so the time in the ids does not run
+# further ahead of the clock. At other times the 14 bits are random. This is their largest value.
 _MORE_LIMIT = 0x3FFF
-# While the wall clock is past the ceiling, the time in new ids is one of the last three milliseconds
-# before the ceiling. Up to 4,096 ids have the first millisecond, because their further counter bits are
-# random. Up to 67 million ids have the third millisecond, because the 14 further bits also count.
+# While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
+# The first of the three gets up to 4,096 ids, the second gets one id. The third gets up to 67 million
+# ids, because its ids also use the 14 further counter bits (see `_MORE_LIMIT`).
 _LAST_MS = 3
 SHARDS = 256
 # A table, indexed by a delivery's ordinal, of the last three hex digits of the delivery's id. The table

@@ -91,9 +91,9 @@ def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     """Yield JSON in portions of about `size` bytes. Each portion ends before a quotation mark, so that no
     pair of surrogates is split.
 
-    If a portion is longer than `size + most` bytes, each `\\u` in it is replaced by `\\n`, which has the
-    same length. This keeps the search for lone surrogates quick, because it finds nothing in the portion.
-    It does no harm: an event with such a long string is refused later as too long.
+    If a portion is longer than `size + most` bytes, it has a stretch of more than `most` bytes without a
+    quotation mark: a string so long that its event is refused later. To keep the search for lone
+    surrogates quick, each `\\u` in such a portion is replaced by `\\n`, which has the same length.
     """
     at = 0
     while at < len(body):

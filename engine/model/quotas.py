@@ -84,9 +84,9 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The tally of an account (see `Used`) at the check of its quota. The row is added after the check.
-    If another session has added a row in between, the tally has changed, and the later statement
-    fails."""
+    """The tally of an account (see `Used`) when its quota was checked. After the check, a statement adds
+    the caller's new row. If another session has added a row since the check, the account's tally has
+    changed, and the statement fails."""
 
     account: str
     tally: int

@@ -224,7 +224,8 @@ class Liveness:
         return frozenset((self.me, *others))
 
 
-# A namesake is alive for sure after this many new heartbeats. One heartbeat can come from a killed node.
+# A namesake is alive for sure after this many new heartbeats. After one new heartbeat it is not sure: the
+# node can have been killed right after it sent this heartbeat.
 SURE_BEATS = 2
 
 
