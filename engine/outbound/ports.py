@@ -138,9 +138,9 @@ class TemplateStage(Protocol):
     ) -> Rendered | Failure:
         """Return the request that a template makes from an outbound body. The body is JSON. A script can
         have changed the body, and with it the event id in the body. `event_id` is the true id: templates
-        use it for services that detect repeated requests."""
+        use it for receivers that detect repeated requests."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Apply the template's rules for the service's answers to `outcome`, and return the result. For
-        example, some services report an error with status 200, or give the time of the next try in a 429.
-        """
+        """Apply the template's rules to `outcome`, and return the result. The rules say how an answer of
+        the receiver is to be read: some receivers report an error with status 200, for example, or state
+        the time of the next try in a 429."""

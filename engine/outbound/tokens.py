@@ -36,15 +36,15 @@ EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # Seconds for which a failed fetch is remembered. An attempt in this time fails without a fetch of its
 # own. Otherwise a thousand deliveries would cause a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# The limit on the tokens in memory. Each token has at most 6 KiB. If a workspace needs room at this limit
-# and already has more than its share (the limit divided by the number of workspaces with tokens), its own
-# least recently used token is dropped.
+# The limit on the tokens in memory. Each token has at most 6 KiB. At the limit, a new token replaces
+# another token. If the new token's workspace already has more than its share (the limit divided by the
+# number of workspaces with tokens), the replaced token is the workspace's own least recently used token.
 KEPT = 4_096
 # Limits on simultaneous fetches. Each fetch has a connection and a task; environments have fair shares.
 AT_ONCE = 32
 AT_ONCE_EACH = 4  # fetches of one environment: its endpoints can all hang
-# Fetches for one customer. This is less than `AT_ONCE_EACH`: if all endpoints of one customer hang, the
-# environment's other customers can still fetch tokens.
+# The limit on simultaneous fetches for one customer. It is lower than `AT_ONCE_EACH`: if all endpoints of
+# one customer hang, the environment's other customers can still fetch tokens.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch

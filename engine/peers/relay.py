@@ -18,9 +18,9 @@ from engine.runtime.background import NurseryOwner
 CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
-# If the active node is unreachable for this time, the log reports it. A dead node is replaced sooner. So
-# the node is alive, and this process cannot reach it, for example because its address is wrong or it has
-# another master key.
+# If the active node is unreachable for this time, the log reports it. A dead node would have been
+# replaced before this time is over. Therefore the node is alive, but this process cannot reach it: for
+# example, the node's address is wrong, or the node has another master key.
 SILENCE_S = 5.0
 REST_S = 0.1  # after the descriptors ran out
 # When another node becomes active, the connections to the former active node stay open for this time, so

@@ -3,7 +3,7 @@
 [plans.free]
 destinations = 5            # this plan's other limits stay as they are built in
 
-[plans.enterprise]          # a new plan sets every field, except those in `LATER`
+[plans.enterprise]          # a new plan sets every field; it can omit the fields in `LATER` (below)
 control_per_minute = 60000
 ...
 """

@@ -38,8 +38,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 # Retention: the default retry schedule takes 76 hours, after which a delivery that always failed is dead.
-# With the 7 days of `free`, some days remain to examine the dead delivery, even over a weekend. The 30
-# days of `scale` are the longest period of analytics.
+# With the 7 days of `free`, some days remain to examine the dead delivery, even over a weekend. `scale`
+# has 30 days, because the longest period of analytics has 30 days.
 #
 # Destinations: `free` has enough for a company's own systems, and `pro` has enough for the company's
 # customers. `scale` has as many as a server can load within seconds when it starts.
@@ -87,7 +87,8 @@ def overridden(
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
     """Return the plans with some limits replaced. The settings give these limits for all plans. A limit
-    that is None is not replaced. `control_per_minute` changes the customers' request rate too.
+    that is None is not replaced. If `control_per_minute` is given, the plans' `customer_per_minute` is
+    replaced too: by a tenth of `control_per_minute`.
     """
     given = {
         "control_per_minute": control_per_minute,

@@ -1,4 +1,4 @@
-"""Outages: the times when the store does not answer a task of this process, and the task's new tries."""
+"""Outages: during an outage, the store does not answer. A task that needs the store tries again."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -34,8 +34,8 @@ def never(_: StoreError) -> bool:
 
 
 def nothing_written(error: StoreError) -> bool:
-    """Return True if it is certain that nothing was written, because the store was away or a row was
-    locked at each run of the statement."""
+    """Return True if it is certain that no run of the statement has written anything, because at each run
+    the store was away or a row was locked."""
     return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
 
 
