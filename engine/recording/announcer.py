@@ -142,8 +142,9 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the time of the first failure. Return None if the destination does not count as failing.
-    Return None too if only deliveries of Angarium's own events have failed: this is not announced."""
+    """Return since when a destination has been failing: the time of its first failed attempt. Return None
+    if the destination does not count as failing, or if only deliveries of Angarium's own events have
+    failed, which is not announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

@@ -97,8 +97,8 @@ class OutcomeQueue:
         """Release every held workspace that has few waiting outcomes: at most `group` divided by the
         number of workspaces with waiting outcomes. Return True if a workspace can begin attempts again.
 
-        The caller calls this after an answer of the store. The store is no longer away, so this also
-        releases the workspaces that were held only for this reason.
+        The caller calls this after the store has answered. If the store was away until now, workspaces
+        that were held only because the store was away are released too.
         """
         was_away, self.store_away = self.store_away, False
         if not self.held:

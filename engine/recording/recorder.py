@@ -1,4 +1,4 @@
-"""The recorder: it commits outcomes in groups, together with the counters that agree with them.
+"""The recorder: it commits outcomes in groups, and with each group the counters of its outcomes.
 
 One group is open at a time.
 """
@@ -48,8 +48,8 @@ LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # If several workers share the outcomes, each worker needs more time to gather a group of the same size.
-# So each worker multiplies `LINGER_S` by the number of workers, but at most by `LINGER_TIMES`: the longer
-# the time is, the more attempts are repeated after a crash.
+# So each worker multiplies `LINGER_S` by the number of workers. The factor is at most `LINGER_TIMES`,
+# because with a longer time more attempts are repeated after a crash.
 LINGER_TIMES = 4
 # The limit on the backlog rows in one commit, and on the snapshots in one commit. Ten thousand
 # destinations can become idle together, and the next outcomes must not wait for the rows of all these

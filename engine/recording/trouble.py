@@ -92,8 +92,9 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Log each destination's number of dead letters, the largest numbers first. If some dead letters
-        of a destination had no event of their own, announce their number by one event."""
+        """Log each destination's number of dead letters, the largest numbers first. If a destination has
+        had more than `SINGLY` dead letters, the further ones were not announced singly: announce their
+        number by one event."""
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:

@@ -1,1 +1,1 @@
-"""Replay jobs: they send past deliveries again, behind all live ones."""
+"""Replay jobs: they send past deliveries again. The deliveries of new events are sent first."""

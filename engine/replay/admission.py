@@ -52,7 +52,7 @@ def room_at(
     rate = job.rate_per_second
     if rate is not None:
         # When a destination returns after an outage, it gets all its waiting replays in one burst.
-        # Therefore at most as many replays wait as the rate allows in one second.
+        # Therefore at most as many replays wait as the job's rate allows in one second.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)
@@ -65,8 +65,8 @@ def choose(
     """Choose the next step of a leg. The step either reads a parked lane that has room again, or reads
     from the leg's cursor. While both are possible, they alternate.
 
-    `keyed`: the destination's ordering is KEY. Otherwise a lane can be parked only because the ordering
-    was KEY before. Such a lane is read at once, even if it has no room.
+    `keyed`: the destination's ordering is KEY. If `keyed` is False, lanes can still be parked from a time
+    when the ordering was KEY. Such a lane is read at once, even if it has no room.
     """
     blocked = running.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):
@@ -123,8 +123,9 @@ def _until(
 
 
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return the part of `span.lost` that this step counts as skipped. The other originals are in lanes
-    that this step parks: the later read of a parked lane finds them again."""
+    """Return those originals of `span.lost` (their events are gone) that this step counts as skipped. It
+    leaves out the originals in lanes that this step parks, because a later read of the parked lane finds
+    them again."""
     return {
         key: lane
         for key, lane in span.lost.items()
@@ -192,7 +193,7 @@ class ReplaySamples:
         self._identity = identity
 
     async def of(self, job: ReplayJob, legs: Sequence[Leg]) -> list[Delivery]:
-        """Return at most `SAMPLES` of the first deliveries that the job would make."""
+        """Return sample deliveries that the job would make, at most `SAMPLES`."""
         found: list[Delivery] = []
         some = legs[:SAMPLES]
         for number, leg in enumerate(some):

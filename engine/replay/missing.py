@@ -1,9 +1,9 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The leg's cursor is an event id here. From each event that the reader finds, it makes an original (a
-delivery to replay). The original has the event's id, so the other code can treat the cursor as a delivery
-id.
+The reader makes an original (a delivery to replay) from each event that it finds. The original's id is
+the event's id. Therefore the cursor of a leg (a job's share at one destination) is an event id in this
+mode, and the other code can treat it as a delivery id.
 """
 
 from collections import Counter

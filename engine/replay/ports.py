@@ -62,8 +62,8 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """The replays that one step of a leg writes. Their originals follow the leg's cursor, or are all in
-    one parked lane."""
+    """The replays that one step of a leg (a job's share at one destination) writes. The step has read
+    their originals either from the leg's cursor on, or from one lane that the leg had parked."""
 
     environment: int
     job: str
@@ -122,8 +122,8 @@ class OrderStep(Struct):
 
 class Enqueued(Struct):
     """The result of writing a chunk. `ids`: the ids of the deliveries that were written. `ids` is None if
-    the store refused the chunk. The store refuses a chunk if the job no longer runs, if the leg has moved
-    since it was read, or if this process has lost the right to write."""
+    the store refused the chunk. The store refuses a chunk if the job no longer runs, if another step of
+    the chunk's leg was written after the leg was read, or if this process has lost the right to write."""
 
     ids: list[str] | None
 
@@ -204,7 +204,8 @@ class JobStore(Protocol):
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Give an unfinished job another rate, if its rate is still that of `present`."""
+        """Give an unfinished job another rate. `present`: the job as the caller has read it. If the job's
+        rate has changed since then, change nothing and return False."""
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
@@ -293,7 +294,7 @@ class ReplayStore(Reading, Protocol):
         False."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record a step. The actor must get the orders of the step only after this."""
+        """Record a step. The step's orders must be recorded before the destination's actor gets them."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg whose destination was archived."""
