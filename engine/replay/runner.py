@@ -1,8 +1,8 @@
 """The runner of replay jobs: it does one step of each job in turn, so that no tenant waits for
 another.
 
-The transaction that writes replays also moves their cursor. So after a crash the runner continues at the
-cursors.
+A job has a cursor for each destination: it shows which deliveries the job has read. The transaction that
+writes replays also moves the cursor. So after a crash the runner continues at the cursors.
 """
 
 from collections import Counter
@@ -108,7 +108,7 @@ class ReplayRunner:
         self.jobs.clear()
         self._queued = QueuedReplays()
         # During an outage, `nudge` makes each try of `_rounds` begin with a read of the jobs from the
-        # store. Without this read, a try that needs no statement would succeed during the outage.
+        # store. Without this read, a try without any statement would seem to be the outage's end.
         outage = Outage("replays", longest_pause_s=RETRY_S, meanwhile=self.nudge)
         while True:
             await outage.outlast(self._rounds)

@@ -245,8 +245,8 @@ class Router:
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
-        # `plain` has the best rule without a filter of each destination, or None. `filtered` has the
-        # rules with a filter of each destination by their ids. There are few such rules.
+        # For each destination, `plain` has the best of the rules that have no filter, or None. `filtered`
+        # has the rules that have a filter, by their ids: they are few.
         plain: dict[str, RuleModel | None] = {}
         filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):

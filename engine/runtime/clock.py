@@ -21,7 +21,7 @@ log = structlog.get_logger("angarium.clock")
 
 
 class LoopClock(trio.abc.Clock):
-    """The clock of a trio run. `current_time` is a C function: it is called seven times per event."""
+    """The clock of a trio run. `current_time` is called seven times per event, so it is a C function."""
 
     current_time = staticmethod(time.perf_counter)
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-# `_displace` examines at most so many owners, which takes some microseconds.
+# The limit on the owners that `_displace` examines in one call. To examine them takes some microseconds.
 LOOKED_AT = 64
 
 

@@ -11,9 +11,10 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# The age leaves out at most so many seconds in which the loop did not run. If the loop did not run for
-# longer, for example because the computer slept, permissions can have changed in the meantime. Requests
-# are then refused until the configuration is confirmed.
+# The time in which the loop did not run does not count towards the configuration's age, but at most this
+# many seconds of it. If the loop did not run for longer, for example because the computer slept,
+# permissions can have changed in the meantime. Requests are then refused until the configuration is
+# confirmed.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 

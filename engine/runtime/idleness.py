@@ -29,7 +29,7 @@ class Idleness(trio.abc.Instrument):
             trio.lowlevel.remove_instrument(self)
 
     def part(self) -> float:
-        """Return the share of the time since the last call in which the loop waited: 0 to 1."""
+        """Return how much of the time since the last call of `part` the loop has waited: 0 to 1."""
         now, waited = trio.current_time(), self._waited
         took = now - self._looked
         self._looked, self._waited = now, 0.0

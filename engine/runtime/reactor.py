@@ -31,18 +31,18 @@ PASS_S = 0.005
 # it is KNOWN if its last request was admitted, else a STRANGER.
 #
 # NEWCOMER and STRANGER have turns of TURN_S seconds each. A single descriptor of these classes can take
-# a millisecond, for a step of a TLS handshake. So the reactor handles only STRANGERS_AT_ONCE descriptors
-# of the class, then looks at the clock to see whether the turn is over.
+# a millisecond, for a step of a TLS handshake. So in a turn, the reactor looks at the clock after every
+# STRANGERS_AT_ONCE descriptors to see whether the turn is over.
 KNOWN, NEWCOMER, STRANGER = range(3)
 TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
-# After its turn, NEWCOMER or STRANGER rests: the reactor does not poll the class. The length of the rest
-# is a multiple of the turn's length. With these multiples, newcomers use at most half of the loop's time,
-# and strangers at most a seventh.
+# After a turn of NEWCOMER or STRANGER, the class of this turn rests: the reactor does not poll its
+# descriptors. The length of the rest is a multiple of the turn's length. With these multiples, newcomers
+# use at most half of the loop's time, and strangers at most a seventh.
 #
-# Before the classes rested, a round of the loop took 2 to 4 ms longer, and a known caller's event needs
-# some five rounds. The two classes rest even if no known caller is connected. This leaves CPU time to
-# PostgreSQL, and to other processes of the service.
+# Without the rests, each round of the loop took 2 to 4 ms longer. A known caller's event needs some five
+# rounds. The two classes rest even if no known caller is connected. This leaves CPU time to PostgreSQL,
+# and to other processes of the service.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. If the operating system stops the process for 10 s during a turn of STRANGER, the turn
 # lasts 10 s. Without this limit, STRANGER would then rest for a minute, and health probes would wait.
