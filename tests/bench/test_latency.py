@@ -1,4 +1,6 @@
-"""Histograms: they agree with the sorted list to a thousandth, and other tools can read them."""
+"""Histograms: their percentiles agree to a thousandth with the percentiles of the recorded values, and
+other tools can read the histograms.
+"""
 
 import random
 

@@ -45,12 +45,12 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/new/out.csv"]
     files += ["--plots", f"{tmp_path}/plots", "--html", f"{tmp_path}/out.html"]
     options = ["--rate", "100", "--rate", "200", "--duration", "0.2", "--payload", str(payload)]
-    # No computer delivers 1,000,000 events a second, so every run breaks the first limit. Every run keeps
-    # the second limit.
+    # No computer delivers 1,000,000 events a second, so every run breaks the limit of `delivered`. Every
+    # run keeps the limit of `p99`.
     options += ["--fail-if", "delivered<1000000/s", "--fail-if", "p99>3600s"]
     options += await address(house)
     code = await trio.to_thread.run_sync(main, [*options, *files])
-    assert code == 1  # because of the first limit
+    assert code == 1  # because of the limit of `delivered`
     (run,) = read(tmp_path / "out.json").runs
     (measured,) = run.measurements
     # Void if this machine was too busy to generate the load.

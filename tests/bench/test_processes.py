@@ -11,7 +11,8 @@ from bench.processes import cpu_s, tree
 from tests.process.house import until
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
-# A process with a child, as a server has its database. The child first uses CPU time, then both are idle.
+# A process that starts a child, as a server starts its PostgreSQL. The child first uses CPU time. Then
+# both processes are idle.
 PARENT = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {BURN + "print(flush=True); input()"!r}],

@@ -1,4 +1,4 @@
-"""Reports: they show every measurement. The page needs no other file and is well-formed."""
+"""Reports: they show every measurement. An HTML report needs no other file and is well-formed."""
 
 import io
 import re

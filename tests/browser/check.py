@@ -1,7 +1,7 @@
 """The checks of `web/`: types by TypeScript, lint and format by Biome.
 
-npm installs both native programs once into `.tools/web`, from the lock file in `checkers`. Without
-npm the checks are skipped, except where CI is set.
+npm installs TypeScript and Biome once into `.tools/web`, with the versions of the lock file in
+`checkers`. Without npm the checks are skipped, except where CI is set.
 """
 
 import os

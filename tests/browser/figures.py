@@ -171,7 +171,7 @@ def slides(window: Window, house: House, receiver: Receiver) -> Figure:
 
 
 def idle(window: Window, house: House, watched_s: float) -> Figure:
-    """Measure how much CPU the server uses while one overview is open, less what it uses with no page."""
+    """Measure how much more CPU the server uses with one overview open than with no page open."""
 
     def used() -> float:
         before, began = house.cpu_s()[0], time.monotonic()
@@ -186,8 +186,8 @@ def idle(window: Window, house: House, watched_s: float) -> Figure:
 
 
 def main_path() -> Figure:
-    """Return how much more an event costs, from its POST to its delivery, while ten pages are open. The
-    figure is a ratio: 1 means that the pages cost nothing.
+    """Return the cost of an event, from its POST to its delivery, while ten pages are open, divided by
+    its cost while no page is open.
 
     This takes at most five minutes on a quiet computer.
     """

@@ -46,7 +46,7 @@ class FirstView(NamedTuple):
 
 
 def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstView]:
-    """Load a first page repeatedly, without the browser's cache. The window must be signed in."""
+    """Load the page at `path` repeatedly, without the browser's cache. The window must be signed in."""
     page = window.page
     protocol = page.context.new_cdp_session(page)
     protocol.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -60,7 +60,9 @@ def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstVi
 
 
 def first_view(frame: Frame) -> FirstView:
-    """Return the cost of a frame's first view. `WATCH` must have run before the frame's own scripts."""
+    """Return the cost of the first view of an HTML frame. `WATCH` must have run before the page's own
+    scripts.
+    """
     shown: dict[str, float] = frame.evaluate("globalThis.firstView")
     loaded: list[Any] = frame.evaluate(LOADED, shown["drawn"])
     paths = [urlsplit(each["url"]).path for each in loaded]

@@ -9,8 +9,8 @@ from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
 from tests.clients.drivers import built
 
-# The script uses a customer's token. It reads destinations and changes one of them. The API refuses its
-# request for the list of API keys.
+# The script uses a customer's token. It reads destinations and changes one of them. It also asks for the
+# list of API keys, which the API refuses.
 BY_CLIENT = """
 async ([module, url, token, delivery]) => {
     const { Angarium } = await import(module);

@@ -1,5 +1,5 @@
-"""Modules of the console without a page: JSON, differences, signatures, routes, formats,
-streams.
+"""Functions of the console's modules, called in a tab that shows no page of the console: JSON,
+differences, signatures, routes, formats, streams.
 """
 
 import base64

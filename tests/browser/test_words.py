@@ -55,8 +55,8 @@ def closed(text: str, start: int, brackets: str = "[]") -> str:
 
 
 def choices_of(text: str) -> list[set[str]]:
-    """Return the API's words in each list of options in a page's source. Lists without such words are
-    left out.
+    """Return one set for each list of options in a page's source: the enumeration's words in that list,
+    such as DELIVERED. A list without any word of an enumeration has no set.
     """
     found = []
     for match in re.finditer(r"\boptions: (?:(\[)|([A-Z]\w*)\b)", text):

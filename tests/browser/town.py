@@ -1,6 +1,6 @@
 """A workspace with objects of every kind, for tests of the console and for manual use.
 
-python -m tests.browser.town    # a server with it and its console, until Ctrl-C
+python -m tests.browser.town    # runs a server with this workspace and the console, until Ctrl-C
 """
 
 import signal

@@ -20,9 +20,9 @@ LATE_S = (
 WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
-# `LEFT_S` after a kill, receivers have read everything that the killed process sent. Later requests come
-# from the process that took over. No takeover is faster than `LEFT_S`, because a standby first checks
-# four times at intervals of 0.1 s.
+# The time that receivers need, after a kill, to read everything that the killed process sent. Later
+# requests come from the process that took over. No takeover is faster than this, because a standby first
+# checks four times at intervals of 0.1 s.
 LEFT_S = 0.25
 
 
@@ -238,7 +238,9 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """Check that an event always arrives with the id that its sender got, and with the same bytes."""
+    """Check that every arrival of an event has the id that the event's sender got, and that all arrivals
+    of the event have the same bytes.
+    """
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:

@@ -22,7 +22,9 @@ def faketime() -> str | None:
 
 
 def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments for `python -m` and the environment variables of a server with this clock."""
+    """Return the arguments for `python -m` and the environment variables that give a server a wrong
+    clock. The file `offset` contains the clock's offset.
+    """
     library = faketime()
     if library is not None:
         return ["bench.traceable"], {

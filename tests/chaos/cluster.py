@@ -120,8 +120,8 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Do nothing, because the leader of this cluster never changes by itself. Patroni can make
-        another server the leader at any time, so the proxy must follow Patroni's clusters.
+        """Do nothing: here the leader never changes by itself. Patroni's class has the same method, and
+        there the proxy must follow the leader.
         """
         del tell
         yield

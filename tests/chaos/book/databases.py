@@ -162,9 +162,9 @@ class StatementsCancelled(Disturbance):
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        # Impossible with a standby. If a commit is cancelled while it waits for the standby, PostgreSQL
-        # reports the commit as done, with a warning. If a failover follows before the standby has the
-        # commit, the commit is lost.
+        # With a standby, this fault could lose commits. If a commit is cancelled while it waits for the
+        # standby, PostgreSQL reports the commit as done, with a warning. If a failover follows before
+        # the standby has the commit, the commit is lost.
         return world.standby is None
 
     def begin(self) -> None:
