@@ -105,8 +105,8 @@ def pytest_configure_node(node: "object") -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close this process's connection to the server. Workers leave the server running; pytest's main
-    process stops it.
+    """Close this process's connection to the run's PostgreSQL server. pytest's main process also stops
+    the server. The worker processes of pytest-xdist leave it running.
     """
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()

@@ -12,7 +12,7 @@ import pytest
 from tests.proofs import is_proof
 
 WHOLE_FILES = "loadfile"
-# One worker runs all files of such a folder, because the files share servers. To start these servers
+# Folders whose files are all run by one worker, because these files share servers. To start the servers
 # again in another worker would take about as long as the tests.
 TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
 # Files whose tests take ten seconds of CPU time, or wait ten seconds for programs that they start.
@@ -38,8 +38,8 @@ APART = (
     "tests/sim/",
     "tests/transforms/",
 )
-# Proofs, longest first: proofs that take a minute or more, then proofs of twenty seconds, then proofs of
-# ten.
+# The slowest proofs (long tests), longest first: proofs that take a minute or more, then proofs of twenty
+# seconds, then proofs of ten seconds.
 LONG_PROOFS = (
     "tests/packages/test_installers.py",
     "tests/transforms/test_hostile.py::test_a_thousand",

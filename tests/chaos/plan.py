@@ -32,11 +32,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a seed.
+    """The plan of a round, drawn from `seed`.
 
-    `followed`: the database has a standby. No step begins after `seconds`. `hands`: sequences of steps. A
-    thread runs each sequence, so all sequences run at the same time. Each of the `nodes` has `workers`
-    workers.
+    - `followed`: the database has a standby.
+    - `seconds`: no step begins later than this.
+    - `hands`: sequences of steps. Each sequence has a thread, so all sequences run at the same time.
+    - `workers`: the number of workers of each node.
     """
 
     seed: int
@@ -49,8 +50,8 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
-    """Draw a round of about `seconds`. Each sequence gets steps until their planned pauses and durations
-    add up to `seconds`.
+    """Draw a round of about `seconds`. It has one sequence of steps for each book of faults. A sequence
+    gets steps until their planned pauses and durations add up to `seconds`.
     """
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED

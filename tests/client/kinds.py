@@ -64,8 +64,8 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Return a kind in the form in which tests compare arguments: with maps instead of objects, and
-    without "encoded" (JSON that a caller passes as bytes).
+    """Simplify a kind, so that tests can compare the kinds of arguments. Each object becomes a map, and
+    "encoded" (JSON that a caller passes as bytes) is left out.
     """
     return frozenset(map(_opened, kind - {"encoded"}))
 

@@ -1,7 +1,7 @@
 """The client agrees with the OpenAPI document: both have the same operations, parameters, fields, types
 and words.
 
-The test does not use the generator.
+The test does not use the program that generates parts of the client.
 """
 
 import inspect
@@ -187,8 +187,9 @@ def parameters_of(route: Route) -> dict[str, Any]:
 
 
 def field_of(route: Route, parameter: Any) -> Any:
-    """Return the schema of a parameter. If the body has a field of the same name, return the schema of
-    this field instead. The two schemas differ for an object, because a parameter carries it as a text.
+    """Return the schema of a parameter. If the body has a field of the same name, return the field's
+    schema instead: the value of a parameter can be an object in JSON text, and only the field's schema
+    tells its type.
     """
     content = operation_of(route).get("requestBody", {}).get("content", {})
     body = resolved(content.get("application/json", {}).get("schema", {}))

@@ -1,6 +1,8 @@
-"""The handwritten methods of the TypeScript client: arguments and answers are those of the document.
+"""The handwritten methods of the TypeScript client: each method has the arguments and the answer that the
+OpenAPI document gives it.
 
-The test reads the declarations as text, and does not use the generator.
+The test reads the client's source as text. It does not use the program that generates parts of the
+client.
 """
 
 import re
@@ -56,8 +58,8 @@ def kind_of(text: str) -> kinds.Kind:
 
 
 def fields_of(interface: str) -> dict[str, tuple[str, bool]] | None:
-    """For each field of a handwritten interface, return the field's type, and True if the field is
-    required.
+    """Return the fields of a handwritten interface by their names. The value of a field is its type, and
+    True if the field is required.
     """
     body = re.search(
         rf"^export interface {re.escape(interface)}\b.*?{{\n(.*?)^}}",

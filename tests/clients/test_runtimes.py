@@ -1,4 +1,4 @@
-"""The TypeScript client under Deno and Bun: the same cases as under node."""
+"""The TypeScript client under Deno and Bun: the same cases as under Node.js."""
 
 from pathlib import Path
 

@@ -40,7 +40,7 @@ def test_an_instant_that_the_clock_has_not_said_again_is_of_before_the_step_back
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
-    """The clock steps forward or back by random amounts, more often than the history can hold."""
+    """The clock steps forward or back by random amounts. The history cannot hold all these steps."""
     chance = random.Random(seed)
     steps = ClockHistory()
     # The right time, and the lead of the other clock.

@@ -72,9 +72,9 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # The state machine `heir` is restored from the snapshot. If `machine` has sent a delivery, `heir`
-    # must send its delivery too. Otherwise the receiver's Retry-After must also hold the delivery of
-    # `heir`.
+    # The state machine `heir` is restored from the snapshot of `machine`. If the change has ended the
+    # Retry-After for `machine`, it must have ended for `heir` too. Otherwise the Retry-After must hold
+    # the deliveries of both.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)

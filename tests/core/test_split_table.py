@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from engine.core import split_table
 from engine.core.split_table import PARTS, WHOLE, SplitTable
 
-# While the test adds SLICE ids to the table, some parts grow, and Python copies these parts. The copies
-# must not have more bytes than this. If all parts grew at the same time, Python would copy the whole
-# table at once.
+# The most bytes that Python may copy while the test adds SLICE ids to the table. Python copies each part
+# that grows. If all parts grew at the same time, Python would copy the whole table at once.
 COPIED_BYTES = 8 * 1024 * 1024
 SLICE = 1_000
 MANY = 1_000_000

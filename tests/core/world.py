@@ -258,8 +258,8 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """Let the state machine take a turn if the fast path is open, and return the turn's commands.
-        Return None if the fast path is closed before or after the turn.
+        """If the fast path is open, let the state machine take a turn. If the fast path is still open
+        after the turn, return the turn's commands. Otherwise return None.
         """
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read
@@ -350,7 +350,8 @@ class World:
         """Lose the actor's state machine, while the process keeps running. A temporary state machine
         judges the outcomes of attempts that were in flight. Then a new state machine is restored.
 
-        With `culprit`, the temporary state machine also quarantines the unsettled delivery at that index.
+        If `culprit` is a number, the temporary state machine also quarantines one unsettled delivery. The
+        number selects this delivery.
         """
         if self.asleep is not None:
             return
@@ -408,9 +409,9 @@ class World:
     def step_clock(self, by_s: float) -> None:
         """Step the clock.
 
-        The step changes neither the duration of a pause nor that of a wait for the rate limit. A row that
-        was due stays due. Any other row waits until the time in the row, but not for longer than the
-        schedule's shortest wait.
+        The step changes neither the duration of a pause nor the duration of a wait for the rate limit. A
+        row that was due stays due. Any other row waits until its `not_before`, but not for longer than
+        the shortest wait of the retry schedule.
         """
         self.awake()
         was, self.now = self.now, self.now + by_s
