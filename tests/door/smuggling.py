@@ -2,9 +2,11 @@
 the door must answer.
 
 Every page contains `HIDDEN`, which are the bytes of a complete request. A parser that misreads the
-framing of the page would take `HIDDEN` for a second request. The tests send each page twice: once to a
-path whose requests the door ingests, and once to a path whose requests the door passes to the
-application. These paths replace `/lane`. Sources: RFC 9112 section 11.2, and known vulnerabilities.
+framing of the page would take `HIDDEN` for a second request. The tests send each page twice. The first
+time they replace its path `/lane` by a path whose requests the door ingests. The second time they replace
+`/lane` by a path whose requests the door passes to the application.
+
+Sources: RFC 9112 section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ AS_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PLAIN), PLAIN)
 
 @dataclass(frozen=True)
 class Page:
-    """The bytes for one connection. Only `bodies` may reach the application or ingestion, in order."""
+    """The bytes for one connection, and the statuses of the answers. `bodies` are the bodies of the
+    requests that the door must accept, in order. It must accept no other request.
+    """
 
     data: bytes
     statuses: tuple[int, ...] = (400,)  # afterwards the door must end the connection itself

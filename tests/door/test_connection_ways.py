@@ -1,4 +1,5 @@
-"""Fast paths of a persistent connection: repeated heads, and bodies that arrive with their head."""
+"""Fast paths of a persistent connection: for a request whose head equals the head before it, and for a
+request whose body arrives together with its head."""
 
 import socket
 from collections.abc import Iterator

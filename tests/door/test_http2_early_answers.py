@@ -1,6 +1,6 @@
 """Early answers, while the request's body is still being sent: every client must receive the status.
 
-httpx always runs. curl, node and Go run where they are installed.
+The tests with httpx always run. The tests with curl, Node.js and Go run where these are installed.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Requests with changed, cut and inserted bytes, from fixed seeds: no fault, no leak, and others are
-served."""
+"""Requests with changed, cut and inserted bytes, from fixed seeds. They cause no fault and no leak, and
+other clients are still served."""
 
 import contextlib
 from collections.abc import Callable

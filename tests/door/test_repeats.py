@@ -71,8 +71,8 @@ async def test_a_request_that_could_have_two_effects_is_not_served_again(request
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
 async def test_a_farewell_right_behind_an_answer_is_no_answer(method: str) -> None:
-    """A worker that ends can send an answer and its farewell at once. The near worker then reads both in
-    one piece, and must not take the farewell for a part of the answer."""
+    """A worker that ends sends GOODBYE on the link. The worker at the other end can receive the last
+    answer and GOODBYE in one piece. It must not take GOODBYE for a part of the answer."""
     answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n"
     request = post() if method == "POST" else post(b"/x", b"").replace(b"POST", b"HEAD", 1)
     async with open_pair() as pair:

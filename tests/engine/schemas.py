@@ -1,4 +1,4 @@
-"""Random schemas and payloads, and a keyword that counts a validator's examinations."""
+"""Random schemas and payloads, and a count of how often a validator examines a value."""
 
 from random import Random
 from typing import Any

@@ -1,5 +1,5 @@
-"""The configuration's age. A configuration that nobody confirms becomes stale after 5 s. Up to 30 s in
-which the event loop did not run are not counted."""
+"""The configuration's age. A configuration that nobody confirms becomes stale at an age of 5 s. The age
+leaves out the time in which the event loop did not run, but at most 30 s of it."""
 
 import pytest
 import trio

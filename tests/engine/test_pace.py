@@ -68,7 +68,8 @@ def paced(work: Work, rests: float, waiting: IntakeQueue) -> Pace:
 
 
 async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
-    """Let a group with `last` events wait for the deliveries. Return the size limit of the next group."""
+    """Tell the pace that the last group had `last` events, and let the pace wait for deliveries. Return
+    the size limit of the next group."""
     pace = paced(work, rests, IntakeQueue(GROUP, GROUP))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)

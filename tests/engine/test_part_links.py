@@ -42,7 +42,7 @@ def links_of(folder: Path, rows: Sequence[NodeRow]) -> PartLinks:
 async def machine(
     digest: bytes, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[str, list[Caller]]]:
-    """Run a server as on another computer. It answers one message on each link.
+    """Run a server that stands for a worker on another computer. It answers one message on each link.
 
     Yields the server's address, and a list to which the server appends the caller of each link.
     """

@@ -1,4 +1,4 @@
-"""Plans: the built-in ones, those of a file, and the plan that applies to a workspace."""
+"""Plans: the built-in plans, the plans that a file defines, and the plan that applies to a workspace."""
 
 from pathlib import Path
 
