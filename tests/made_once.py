@@ -48,9 +48,10 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # An unnamed query for the types replaces the caller's unnamed statement in PostgreSQL. asyncpg then
-    # prepares the caller's statement again, unless the query has a name. Types from this cache need no
-    # query. The cache returns a query with a name, so that asyncpg does not prepare the statement again.
+    # asyncpg queries the types while it prepares the caller's statement. If neither the query nor the
+    # statement has a name, PostgreSQL forgets the statement, and asyncpg prepares it again. Types from
+    # this cache need no query, so PostgreSQL forgets nothing. asyncpg skips the second preparation if the
+    # query has a name. Therefore the cache returns, instead of a query, this object with a name.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

@@ -1,4 +1,5 @@
-"""The most expensive known input of each door stays within the door's number of lines."""
+"""The most expensive known input of each door of the fuzzer: the number of Python lines that it makes our
+code run stays within the door's limit."""
 
 import pytest
 

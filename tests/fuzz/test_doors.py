@@ -1,4 +1,5 @@
-"""Every door's check passes for its corpus, its seeds, and mutations of them."""
+"""The doors of the fuzzer. The check of each door passes for the door's corpus and seeds, and for
+mutations of them."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.door import CORPUS, NAMES, Door, door
 
-# Inputs per door, about half a second of one worker. `python -m tests.fuzz` tries millions.
+# Inputs per door. Their checks take about half a second. `python -m tests.fuzz` tries millions of inputs.
 EXAMPLES = {
     "configuration": 60,
     "filter": 60,

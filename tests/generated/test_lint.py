@@ -1,4 +1,4 @@
-"""The document under the popular linters Spectral and Redocly: no findings."""
+"""The OpenAPI document: the popular linters Spectral and Redocly find no fault in it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Fake stages between an event and the wire, which a test controls."""
+"""Fakes of the stages that an event passes before it is sent. A test controls these stages."""
 
 from collections.abc import Callable
 

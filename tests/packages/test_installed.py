@@ -87,8 +87,8 @@ def test_every_module_is_imported_below_the_one_package(
     number, elsewhere, without = json.loads(installed.run("-c", EVERY_MODULE, cwd=tmp_path))
     assert number > 400
     assert elsewhere == [], "imported from the top level"
-    # `without`: the modules that cannot be imported without the extra `otel`. A server that sends no
-    # traces imports `engine.tracing.opening`, so that module must not need the extra.
+    # `without` lists the modules that cannot be imported, because the extra `otel` is not installed. It
+    # must not list `engine.tracing.opening`, which a server imports even if it sends no traces.
     assert "engine.tracing.opening" not in without
     assert all(name.startswith("engine.tracing.") for name in without), without
 

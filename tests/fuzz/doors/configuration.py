@@ -1,4 +1,5 @@
-"""Bodies of the control plane: any JSON is refused with a reason, or can be stored and shown."""
+"""Bodies of requests to the control plane. Each JSON text is either refused with a reason, or can be
+stored and shown."""
 
 import json
 from functools import partial

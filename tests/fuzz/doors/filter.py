@@ -1,4 +1,5 @@
-"""Filters: any text compiles or is refused with a reason, and a filter agrees with the library."""
+"""Filters. Each text is either compiled, or refused with a reason. A compiled filter gives the same
+results as the CEL library."""
 
 import re
 from typing import Any

@@ -227,7 +227,8 @@ def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
 def check(data: bytes) -> None:
     """Check that the fast path gives the same answers as `h2`, in whatever pieces the bytes arrive."""
     size, data = split(data)
-    # The clock stands still. Trio's own clock needs a trio loop, which would cost more than the check.
+    # The door reads trio's clock, which needs a trio loop. To start a loop would take longer than the
+    # check, so a clock that stands still replaces trio's clock.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         for pieces in (cut(data, 65_536), cut(data, size)):
             for waits in (False, True):

@@ -1,4 +1,5 @@
-"""The operator's keys: a setting or file of any bytes is refused with a reason, or gives whole keys."""
+"""The operator's keys. Each setting or file is either refused with a reason, or read as keys of the right
+length."""
 
 import os
 import tempfile

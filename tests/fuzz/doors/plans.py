@@ -1,4 +1,5 @@
-"""The operator's plans and settings: any text is refused with a reason, or gives plans within bounds."""
+"""The operator's plans and settings. Each text is either refused with a reason, or read as plans with
+values within bounds."""
 
 import os
 import tempfile

@@ -1,5 +1,5 @@
-"""Query strings and cursors: each is read, or refused with a reason. The cursor of one list is refused
-for any other list."""
+"""Query strings and cursors: each is either read, or refused with a reason. The cursor of one list is
+refused for any other list."""
 
 import json
 from urllib.parse import unquote_to_bytes

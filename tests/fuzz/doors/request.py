@@ -248,7 +248,8 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 
 def check(data: bytes) -> None:
     size, data = split(data)
-    # The clock stands still. Trio's own clock needs a trio loop, which would cost more than the check.
+    # The door reads trio's clock, which needs a trio loop. To start a loop would take longer than the
+    # check, so a clock that stands still replaces trio's clock.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         whole, bad = by_door(cut(data, 65_536))
         pieces, bad_too = by_door(cut(data, size))

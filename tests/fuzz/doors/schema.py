@@ -1,5 +1,5 @@
-"""Event schemas: any JSON is refused with a reason, or compiles to a schema with a limited weight. Such a
-schema accepts each payload, or refuses it with a reason."""
+"""Event schemas. Each JSON text is either refused with a reason, or compiled to a schema with a limited
+weight. The compiled schema either accepts a payload, or refuses it with a reason."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Destination templates. Any configuration, event, answer and leaf (a string in the template language) is
-accepted, or refused with a reason."""
+"""Destination templates. Each configuration, event, answer and leaf (a text in the template language) is
+either accepted, or refused with a reason."""
 
 import json
 from typing import Any
@@ -27,7 +27,8 @@ OURS = "the template cannot render this event"  # the message for a fault that i
 
 def check(data: bytes) -> None:
     """The first byte chooses the template. The other bytes are used four times: as the template's
-    configuration, as an event, as an answer of the template's service, and as a leaf.
+    configuration, as an event, as an answer of the template's service, and as a text in the template
+    language (a leaf).
     """
     if not data:
         return

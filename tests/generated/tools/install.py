@@ -1,7 +1,7 @@
 """`python -m tests.generated.tools.install`: install pinned generators, linters and libraries in
 `.tools`.
 
-The program reports and skips languages that the machine lacks.
+The program reports and skips languages that are not installed on this computer.
 """
 
 import hashlib
