@@ -1,6 +1,6 @@
 """The time limit of tests' waits: after it, a test counts as hanging.
 
-On a busy machine that runs other tests, a second's work can take a minute.
+On a computer that is busy with other tests, a second's work can take a minute.
 """
 
 from collections.abc import Callable

@@ -108,8 +108,8 @@ class TestServer:
     @asynccontextmanager
     async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
         name = f"test_{uuid.uuid4().hex[:12]}"
-        # PostgreSQL copies the template's 700 small files. The other strategy writes the contents to the
-        # WAL, which takes twice as long.
+        # With `file_copy`, PostgreSQL copies the template's 700 small files. With the default strategy,
+        # it writes the contents of the files to the WAL, which takes twice as long.
         made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
         await trio.to_thread.run_sync(self._execute, made)
         try:

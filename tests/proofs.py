@@ -1,7 +1,7 @@
 """The long proofs: few tests, which take as long as all others together.
 
 Each proof tries very many cases or runs whole programs. `make prove` runs the proofs, `make test` all
-other tests, and `.ci/run` both. A file belongs here if its tests take ten seconds on a quiet machine.
+other tests, and `.ci/run` both. A file belongs here if its tests take ten seconds on a quiet computer.
 """
 
 PROOFS = (

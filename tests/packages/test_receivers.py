@@ -1,8 +1,8 @@
 """The documented receivers in other languages.
 
-The receivers in Go, Node and Java use the official Standard Webhooks library of their language. The
-receivers in Ruby and PHP use a stand-in for that library, because the tests use no package registry of
-these languages.
+The receivers in Go, JavaScript (Node.js) and Java use the official Standard Webhooks library of their
+language. The receivers in Ruby and PHP use a stand-in for that library, because the tests use no package
+registry of these two languages.
 """
 
 import json

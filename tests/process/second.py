@@ -260,8 +260,8 @@ def retried_once(house: House, destination: str) -> None:
 def in_order_of_entry(
     house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
 ) -> None:
-    """Check the order of a destination's deliveries, including replays: the first success of each must
-    come in the order of their seq. With `lanes`, check the order only within each lane."""
+    """Check that a destination's deliveries, including replays, first succeeded in the order of their
+    seq. If `lanes` is true, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )

@@ -1,6 +1,5 @@
-"""Two machines on one database. Each works for its parts. When one machine ends, the other takes over the
-parts of the ended machine.
-A machine is a server with its own name, folder and addresses.
+"""Two machines on one database. Here a machine is a server with its own name, folder and addresses. Each
+machine works for its own parts. When one machine ends, the other machine takes over its parts.
 """
 
 import http.client
@@ -33,8 +32,8 @@ class Machine(Joined):
         self.name = name
 
     def working(self) -> Counter[str]:
-        """Return how many parts each machine works for. The result is empty if this machine does not
-        answer, for instance during a hand-over."""
+        """Ask this machine how many parts each machine works for. The result is empty if this machine
+        does not answer, for instance during a hand-over."""
         try:
             told = self.ask("GET", "/observability/nodes")
         except (OSError, http.client.HTTPException):

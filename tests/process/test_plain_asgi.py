@@ -17,7 +17,8 @@ from tests.process.house import House, until
 
 
 class Behind(House):
-    """The same server as an application of Hypercorn. Hypercorn owns the connections."""
+    """A server that Hypercorn runs: Hypercorn accepts the connections, and Angarium is its ASGI
+    application."""
 
     def start(self) -> float:
         environment = os.environ | self.settings | {"ANGARIUM_DATA_DIR": str(self.folder)}

@@ -64,7 +64,7 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @contextmanager
 def under_load(node: Node, receiver: Receiver) -> Iterator[tuple[list[Poster], str]]:
-    """Post through a node during the block. Afterwards, check that all was delivered once
+    """Post events through a node during the block. Afterwards, check that each event was delivered once,
     and in order."""
     target = node.made(f"{receiver.url}/strict", "e.one", ordering="STRICT", concurrency=8)
     posters = [Poster(node, "a"), Poster(node, "b"), Poster(node, "many", batch=20)]

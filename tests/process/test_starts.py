@@ -21,8 +21,7 @@ from tests.postgres import eventually
 
 
 def settings(folder: Path, **more: str) -> dict[str, str]:
-    """Return the environment variables for a server with an embedded database. The tests here start
-    such a server only where its start fails before the database starts."""
+    """Return the environment variables for a server with an embedded database."""
     env = environment("", folder, **more)
     del env["ANGARIUM_DATABASE_URL"]
     return env

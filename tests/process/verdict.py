@@ -27,7 +27,7 @@ def nothing_lost_or_invented(
     house: House, posters: Iterable[Poster], kind: str = "e.one"
 ) -> dict[str, str]:
     """Check that every accepted event is stored once, under the id that its poster received. Check also
-    that each stored event of the type was accepted, or is part of a batch without an answer.
+    that each stored event of the type `kind` was accepted, or is part of a batch without an answer.
 
     Returns the id of each stored event, by the event's number.
     """
@@ -66,8 +66,8 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
-    """Check the order of a destination's deliveries: the first success of each must come in the order in
-    which the deliveries were accepted. With `lanes`, check the order only within each lane."""
+    """Check that a destination's deliveries first succeeded in the order in which they were accepted. If
+    `lanes` is true, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )

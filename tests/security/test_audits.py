@@ -1,4 +1,5 @@
-"""The audits of `make check`: they fail where they must, and report when they cannot decide."""
+"""The audits of `make check`. They fail if they find a weakness or an exception that is not needed. They
+say so if they cannot reach the advisory service."""
 
 import json
 import threading

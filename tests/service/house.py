@@ -49,7 +49,7 @@ class ServiceHouse:
         environment: Environment | None = Environment.DEVELOPMENT,
         **headers: str,
     ) -> Caller:
-        """Create a key and return a caller that uses it. If `environment` is None, it is an MCP key."""
+        """Create a key and return a caller that uses it. A key without an environment is an MCP key."""
         made = await self.keys.create(tenant, scope, environment, "a test's")
         return self.caller_with(made.secret, **headers)
 

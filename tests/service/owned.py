@@ -74,8 +74,8 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Create an object and return it. With `own`, add the object's id to `ids`. `own` is False for
-        schemas and API keys, which belong to all owners in the environment."""
+        """Create an object and return it. If `own` is true, the object belongs only to this owner, and
+        its id is added to `ids`. Schemas and API keys belong to all owners in the environment."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json

@@ -106,7 +106,7 @@ TRIAL = {
     "event": {"type": "of.nobody", "data": {}},
 }
 
-# Bodies that succeed, for operations whose example in the document would fail or change too much.
+# Bodies that succeed, for operations whose example in the OpenAPI document would fail or change too much.
 BODIES: dict[str, Any] = {
     "POST /events": EVENT,
     "POST /events/batch": {"events": [EVENT, {"payload": 1}]},
@@ -160,8 +160,9 @@ OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     },
 }
 
-# The header of an event that comes back to this service after nine deliveries. The service accepts at
-# most eight. The header is signed with the tests' key.
+# The header that counts an event's way through this service. It says that the service has already
+# delivered the event nine times. The service accepts at most eight times, so it refuses the event. The
+# header is signed with the tests' key.
 LOOPED = {
     "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
     .line(8)
