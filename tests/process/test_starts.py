@@ -1,4 +1,6 @@
-"""Failing starts: each prints its reason on one line before it creates anything."""
+"""Starts of a server. A start that fails prints its reason on one line before it creates anything. Also
+a new certificate while the server runs, and a server in a terminal.
+"""
 
 import os
 import pty
