@@ -67,7 +67,8 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Deliveries that do not fit into memory
-        stay in the store. If `few` is True, a single delivery can be sent at once, without a turn."""
+        stay in the store. `few`: a list with one delivery can be sent at once, without a wait for a
+        turn."""
         if self.state.is_restarting:
             return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -100,7 +101,7 @@ class DestinationActor:
 
     def tell(self, message: Ordered | Resumed) -> None:
         """Take a person's request. The request is lost if the actor drops its state machine first.
-        Therefore, callers repeat an order until it is carried out."""
+        Therefore, the caller sends an `Ordered` message again until the request is carried out."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -290,8 +291,8 @@ class DestinationActor:
             self.crashed(error)
 
     def restoration(self) -> Restoration:
-        """Return the read of the store with which the next state machine begins. Ignore the answers of
-        earlier reads from now on."""
+        """Return a read of the store. The next state machine begins with the result of this read. From
+        now on, the actor ignores the answers of earlier reads."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None

@@ -22,8 +22,8 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # the most attempts that one turn begins: less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can begin another attempt while it uses fewer places than PORTION times the free places. A
-# workspace that sends alone can use four fifths of all places: PORTION times the fifth that stays free.
+# A workspace can begin another attempt while it uses fewer places than four times the free places. A
+# workspace that sends alone can therefore use four fifths of all places, and one fifth stays free.
 PORTION = 4
 # An attempt without an outcome counts as lost after this time. The time must be long: an attempt can wait
 # some minutes before it is sent, and then the receiver has up to 60 s to answer.
@@ -56,8 +56,8 @@ class Attempts:
         # granted to an actor counts as used until the actor's next turn.
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # By delivery: an attempt without an outcome, and the time at which `end_unheard` first saw the
-        # attempt.
+        # The key is a delivery's id. The value is the delivery's attempt that has no outcome yet, and the
+        # time at which `end_unheard` first saw this attempt.
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0

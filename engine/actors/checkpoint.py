@@ -54,8 +54,8 @@ class Checkpoint:
         after: int = MARK_SETTLED,
     ) -> None:
         """`after`: how many deliveries must be settled between two writes of the backlog row. `new` is
-        True if the store has no row with a due time. If `new` is False, the first call of `mark` writes
-        the row."""
+        False if the store can have a row with a due time. Then the first call of `mark` writes the row,
+        to remove the due time."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
@@ -104,8 +104,9 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # Both attributes are set before the write. If the write raises, the next state machine begins
-        # with this snapshot, and the next call of `save` writes the snapshot even if it has not changed.
+        # `snapshot` and `_unwritten` are set before the write. If the write raises, the next state
+        # machine begins with this snapshot, and the next call of `save` writes the snapshot even if it is
+        # unchanged.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

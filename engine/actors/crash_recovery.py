@@ -1,5 +1,6 @@
 """The recovery of a destination's actor from crashes: late outcomes, suspected deliveries, the backoff.
 
+A *late outcome* is the outcome of an attempt that had no recorded settlement when the actor crashed.
 If an actor crashes while it handles a message, all deliveries of the message are blamed. For some
 time after a crash, the actor handles one delivery at a time. Only messages that cannot be split, such as
 a list of due retries, are still handled as a whole.
@@ -19,8 +20,8 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# If an actor runs for this time without a crash, its earlier crashes are forgotten. The time is counted
-# from the last crash, and therefore MOST_BACKOFF_S, the longest backoff after a crash, is added.
+# An actor's earlier crashes are forgotten when the actor has run for this time without a crash. The actor
+# does not run during the backoff after a crash, so the longest backoff, MOST_BACKOFF_S, is added.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a state machine begins without snapshot
@@ -138,8 +139,7 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget the late outcomes and the quarantined deliveries. The recorder has the settlements of
-        both."""
+        """Forget the late outcomes and the quarantined deliveries. The recorder has their settlements."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)

@@ -109,8 +109,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Add also destinations that have an actor. An actor that a person's request activated can exist
-        # without a backlog row, and then its destination is not in `dirty`.
+        # The destinations that have an actor are added, too. Some of them are not in `dirty` yet: if a
+        # person's request activated the actor, the destination had no backlog row.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -160,8 +160,8 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # If an actor has just left, it can have settled these deliveries. Then the new actor must
-            # read the store.
+            # If the destination's last actor has just left, this actor can have settled some of
+            # `deliveries`. Then the new actor must read the store.
             actor = self._add(DestinationActor(self._context, config, first.seq, not left_just_now))
         actor.start()
         return actor
@@ -244,8 +244,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Even if nothing waits, an actor is needed to discard the destination's dead letters. The API
-            # wrote a backlog row. `dirty` notes this row, so that it is deleted when the actor has left.
+            # Only an actor can discard the archived destination's dead letters. The API wrote a backlog
+            # row for the destination. `dirty` notes the row, to delete it when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -289,7 +289,7 @@ class Directory:
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return some backlog rows (environment, destination) to delete now, and remove them from
-        `dirty`. Skip the environments in `without`: another intake of this process writes for these."""
+        `dirty`. Skip the environments in `without`: another intake is writing to these environments."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -299,9 +299,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. If no delivery was committed with a row (its idempotency
-        key was in use, or it had left the DLQ), the intake later deletes the row. Call this method after
-        `arrived`."""
+        """Note backlog rows that were written. The intake later deletes a row without a delivery. (The
+        delivery was not committed, because the event's idempotency key was in use, or because the
+        delivery had already left the DLQ.) Call this method after `arrived`."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -59,7 +59,7 @@ class Dispatcher:
         return not self._waiting.count
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the time at which work must stop that begins now and may last `slices` * SLICE_S."""
+        """Return the end of `slices` slices of SLICE_S seconds that begin now."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

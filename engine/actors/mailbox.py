@@ -156,9 +156,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries in spills of their own, as long as there are few spills. This is for arrivals
-        while the store is read for a new state machine. The read counts the first of these arrivals, too.
-        Their spills are dropped after the read, so that no delivery is counted twice."""
+        """Note deliveries that arrive while the store is read for a new state machine. While there are
+        few spills, each call makes new spills. After the read, the spills that the read has counted are
+        dropped, so that no delivery is counted twice."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -232,9 +232,9 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass all deliveries of an answer to the state machine in one call. An answer cannot be divided,
-    because the state machine then reads on after the answer's last delivery. Returns as how many messages
-    the answer counts."""
+    """Pass all deliveries of an answer to the state machine in one call. An answer cannot be divided: for
+    the state machine, the end of the call is the end of the answer. Returns the number of messages that
+    the answer counts for."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -11,8 +11,8 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can take more deliveries while it holds less than PORTION times the free memory. A workspace
-# that is alone can hold four fifths of the bound: PORTION times the fifth that stays free.
+# A workspace can take more deliveries while it holds less than four times the free memory. If no other
+# workspace holds deliveries, it can therefore use four fifths of the memory, and one fifth stays free.
 PORTION = 4
 
 
@@ -106,6 +106,6 @@ class MemoryShare:
 
     def may_read(self, aside: int) -> bool:
         """Return whether the actor can read more deliveries now. `aside` is the number of arrivals that
-        the state machine has set aside until this read ends. They are not counted: if they filled the
-        share, neither they nor the read could go on."""
+        the state machine has set aside until this read ends. These arrivals are not counted. Otherwise,
+        they could fill the memory and prevent the read for which they wait."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

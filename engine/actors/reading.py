@@ -75,9 +75,9 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # When memory is short, only the limit of a ReadRequest is lowered. If an answer to another
-        # request has fewer deliveries than the limit, the state machine concludes that the store has no
-        # more.
+        # Unlike a ReadRequest, the other requests keep their limits when memory is short. If an answer
+        # had fewer deliveries than the request's limit, the state machine would conclude that the store
+        # has no more.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -123,12 +123,12 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
-        """Forget the arrivals so far, because the read will return them. Keep all later arrivals,
-        although the read can return some of these, too."""
+        """Forget the arrivals so far, because the read will count them. Keep all arrivals from now on,
+        because the read can miss them."""
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Begin with the data that was read. None: the read failed, and the actor must ask for the read
-        again after a while."""
+        """Begin with the data that was read. If `beginning` is None, the read failed, and the actor must
+        ask for the read again after a while."""
 
 
 class Start:
@@ -192,8 +192,8 @@ class Restoration(Start):
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
     """Read how many deliveries of a destination wait, and when the next retry is due. During this read,
-    new deliveries can be committed, but none is settled: the destination's actor waits for this read. The
-    deliveries after `last_seqs` are counted by the mailbox."""
+    no delivery is settled, because the destination's actor waits for the read. But new deliveries can be
+    committed. The mailbox counts the deliveries whose seq is above `last_seqs`."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -270,9 +270,9 @@ class Awakening:
 
 
 class PendingRead:
-    """A state machine's request to the store, until the request is answered. A state machine has at most
-    one request. While memory is full, the request waits here, and each turn of the actor checks memory
-    again."""
+    """The request to the store that a state machine has made and that is not answered yet. A state
+    machine has at most one such request. While memory is full, the request waits here, and each turn of
+    the actor checks again whether memory is free."""
 
     __slots__ = ("under_way", "waits")
 
@@ -287,8 +287,9 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell the state machine that its waiting request has failed. The actor cannot replace a state
-        machine that has a request, and this request would wait for memory first."""
+        """Tell the state machine that its waiting request has failed. The actor calls this before it
+        passes a new configuration on: the new configuration can require another state machine, and the
+        actor replaces only a state machine that waits for no answer."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -9,12 +9,11 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The default script workers can hold 64 jobs together. With a higher limit, no worker lacks work. The
-# attempts that wait for scripts can fill one fortieth of all places for attempts, by default.
+# The default script workers can hold 64 jobs together. This limit is four times as high, so that no
+# worker lacks work. By default, 256 attempts are one fortieth of all attempts that can be in flight.
 MOST = 256
-# How many actors are woken for each attempt that no longer waits for its script. Actors are first woken
-# when the count has fallen to half the limit. At that time there is room for many attempts, so more than
-# one actor can be woken.
+# How many actors are woken for each attempt that no longer waits for its script. No actor is woken before
+# the number of waiting attempts has fallen to half the limit. Then there is room for many attempts.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 
@@ -80,8 +79,8 @@ class ScriptLimit:
 
     def _wake(self, workspace: str, count: int) -> None:
         """Wake WOKEN of the actors that this limit holds back in a workspace. `count` is how many
-        attempts of the workspace still wait for their scripts. If `count` is 0, wake all held actors,
-        because then no later call of `left` wakes them."""
+        attempts of the workspace still wait for their scripts. If `count` is 0, wake all held actors:
+        actors are woken only when a script ends, and the workspace has no more scripts to wait for."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):
