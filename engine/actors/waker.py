@@ -16,9 +16,9 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one read of the store returns: those with the earliest retries.
 WAKE_AT_ONCE = 1_000
-# The pause after a read that activated fewer destinations than WAKE_AT_ONCE. The other rows belonged to
-# destinations that were activated earlier. Their rows stay due until their actors have read the store,
-# and the pause gives the actors time for this.
+# The pause after a read that activated fewer destinations than it returned rows. The remaining rows
+# belong to destinations that were activated by an earlier read. These rows stay due until their actors
+# have read the store, and the pause gives the actors time for this.
 AGAIN_S = 0.1
 # After this many activations, the waker yields to other tasks. 100 activations take a millisecond.
 ROUSE_AT_ONCE = 100
@@ -44,8 +44,9 @@ class Waker:
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor gets a turn soon, because a retry can be due now.
 
-        After a long step back, the instants of retries are too late. Therefore, dormant destinations with
-        waiting retries get actors, too, and each actor moves its retries to earlier instants.
+        If the clock was set back by a long time, all retries would be sent late by this time. Therefore,
+        dormant destinations with waiting retries get actors, too, and each actor moves its retries to
+        earlier instants.
         """
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)

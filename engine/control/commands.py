@@ -109,9 +109,9 @@ async def written(write: Awaitable[T]) -> T:
     """Return the result of a write. Raises StoreAwayError if nothing was written, and Refusal `internal`
     if the database may have committed the write.
 
-    The API answers StoreAwayError with 503, and 503 promises that nothing was written. After Refusal
-    `internal`, the read models still get a change that was committed: from the write's notification, or
-    from the reload after the lost connection.
+    The API answers StoreAwayError with 503, and 503 promises that nothing was written. If the database
+    did commit a write that ended with Refusal `internal`, the read models still get the change: from the
+    database's notification or, if the connection to the database was lost, from the reload that follows.
     """
     try:
         return await write

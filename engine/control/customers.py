@@ -140,8 +140,8 @@ class QuotaCheck:
         self, principal: Principal, environment: int, quota: Quota
     ) -> CustomerTally | None:
         """If the principal is a customer's session, check that the customer can add one more row, such as
-        a destination, and return the tally of the customer's account. Otherwise check nothing, and return
-        None.
+        a destination. Return the account's tally: the counter that rises with each row that a session
+        of the customer adds. If the principal is anything else, check nothing, and return None.
 
         Raises Refusal `plan_limit` if the quota is used up, and 404 for an unknown account.
         """

@@ -207,8 +207,8 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # A new URL or template means a new receiver. It was the former receiver that answered 410 or
-            # failed, so the destination stays enabled.
+            # If the URL or the template has changed since the receiver answered 410 or failed, the
+            # destination has a new receiver. Then the destination stays enabled.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

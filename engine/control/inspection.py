@@ -54,7 +54,8 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # `dryRun: null` is refused. The caller might mean a dry run, and false would send a request.
+    # `dryRun: null` is refused. If null counted as false, the test would send a request, although the
+    # caller might mean a dry run.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 
@@ -188,7 +189,7 @@ class Inspections:
 
 
 def rehearsed(destination: DestinationRecord, delivery: Delivery) -> DeliveryDetail:
-    """Return the record of a test that was not sent. The record shows an attempt that succeeded."""
+    """Return the record that the log would show if the test had been sent and had succeeded."""
     event, template = delivery.event, destination.template
     transform = destination.transform
     headers = [[name, None if is_secret(name) else value] for name, value in destination.headers]

@@ -33,10 +33,10 @@ class LastUse:
         ] = {}  # by key, in seconds since the epoch; admission control writes it
         self._written: dict[
             str, tuple[float, float]
-        ] = {}  # by key: the use that its row has, and when it was written
+        ] = {}  # by key: the last use that is in the key's row, and the time of this write
 
     def latest_ms(self, key: str, recorded_ms: int | None) -> int | None:
-        """Return the last use of a key. `recorded_ms`: the last use that its row has."""
+        """Return the last use of a key. `recorded_ms`: the last use that is in the key's row."""
         seen = self.seen.get(key)
         if seen is None:
             return recorded_ms

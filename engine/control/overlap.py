@@ -50,7 +50,8 @@ def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
 
 
 class _Search:
-    """A search through event types, segment by segment. In the search, the new rule's id is ""."""
+    """A search through event types, segment by segment. The new rule has no id yet; its patterns have the
+    id ""."""
 
     def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most

@@ -93,8 +93,8 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment has `at_most`
-        destinations that are not archived. With `customer`, nothing is added if the account's present
-        tally differs from the tally in `customer`."""
+        destinations that are not archived. `customer` has the account's tally, a counter of the rows that
+        the customer's sessions have added. If the counter has risen since, nothing is added."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version of a destination."""
@@ -148,8 +148,9 @@ class TransformStore(Protocol):
     ) -> bool:
         """Add the next version of a destination's script; the store assigns `version`.
 
-        Nothing is added if the destination is archived, or if the workspace has `at_most` scripts. With
-        `customer`, nothing is added if the account's present tally differs from the tally in `customer`.
+        Nothing is added if the destination is archived, or if the workspace has `at_most` scripts.
+        `customer` has the account's tally, a counter of the rows that the customer's sessions have added.
+        If the counter has risen since, nothing is added.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
@@ -213,7 +214,7 @@ class RuleStore(Protocol):
 
         - The destination is archived, or the environment has `at_most` rules.
         - `tally` is given, and a rule of the environment was written after `tally` was read.
-        - `customer` is given, and the account's present tally differs from the tally in `customer`."""
+        - `customer` is given, and a session of this customer added a row after `customer` was read."""
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version of a rule. With `tally`, nothing is written if a rule of the environment

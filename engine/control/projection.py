@@ -156,7 +156,8 @@ def engine_view(
         target, headers = _receiver(record, catalog)
         headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
-        # For a template, the log names only the refused fields. The message could quote a secret.
+        # If the destination has a template, the log has only the names of the refused fields, and not the
+        # refusal's message, because this message could quote a secret.
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",
