@@ -119,7 +119,8 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # `dryRun: null` is refused. The caller might mean a dry run, and false would change deliveries.
+    # `dryRun: null` is refused. If null counted as false, the request would change deliveries, although
+    # the caller might mean a dry run.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:

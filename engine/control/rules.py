@@ -27,15 +27,15 @@ from engine.runtime.slice_executor import SliceExecutor
 #
 # How many rules with a filter can match the same event type. Each filter takes at most 3 ms.
 MAX_FILTERS = 100
-# How many patterns the rules with a filter can have together. A new rule is compared with all of them,
-# and for this up to 12 MB are read from the database.
+# How many patterns the rules with a filter can have together. A new rule is compared with all these
+# patterns. To compare them, up to 12 MB are read from the database.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
 # How many characters the patterns of one rule can have together: enough for a hundred patterns of 40
-# characters. With a limit of 25,600, a thousand of the largest rules would take 25 MB of memory, and the
-# search for rules that match the same event type up to half a second of CPU.
+# characters. With a limit of 25,600, a thousand of the largest rules would take 25 MB of memory. The
+# search for rules that match the same event type would then take up to half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 

@@ -225,8 +225,8 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a document after a patch, without the fields `without`. The document has headers only so
-    that they are checked. The record's headers come from `engine.model.headers.patched`.
+    """Return a document after a patch, without the fields `without`. The headers in the result are for
+    checks only. The record's headers come from `engine.model.headers.patched`.
     """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}

@@ -39,8 +39,8 @@ class ConfigurationWriter:
         return int(self.now() * 1000)
 
     def next_ms(self, updated_at_ms: int | None) -> int:
-        """Return the instant of a new version: the present. If the former version (`updated_at_ms`) is
-        not older than the present, return the millisecond after the former version."""
+        """Return the instant of a new version. This is the present, but at least one millisecond after
+        `updated_at_ms`, the instant of the former version."""
         return max(self.now_ms(), (updated_at_ms or 0) + 1)
 
     def entry(
@@ -54,7 +54,7 @@ class ConfigurationWriter:
         return self._auditor.entry(principal, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Wait for all earlier commands, then call `attempts` as a command, and return its result."""
+        """Wait for all earlier commands, then call the method `attempts`, and return its result."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:

@@ -54,7 +54,7 @@ class Backlog:
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Place deliveries that were just committed. A delivery enters memory if there is room, and if
-        no earlier delivery of its class remains beyond the cursor, to be read from the store."""
+        no earlier delivery of its class must still be read from the store."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -286,8 +286,9 @@ class Backlog:
     def forget(self) -> None:
         """Drop all waiting deliveries from memory, so that they are read again.
 
-        Most deliveries are read again because a cursor moves back. But the RETRYING deliveries of an
-        unordered destination are read by due time, so their earliest due time is noted.
+        Most deliveries are read in seq order. For these, the cursor of the next read moves back to the
+        lowest seq that was dropped. But the RETRYING deliveries of an unordered destination are read by
+        due time. For these, the earliest due time is noted.
         """
         window, reader = self.window, self.reader
         reader.forget()
@@ -333,8 +334,8 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the deliveries in the store that are due after `latest`. When the answer is placed, their
-        waits are shortened."""
+        """Read the deliveries in the store that are due after `latest`. When these deliveries enter
+        memory, they get an earlier due time."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -347,8 +348,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that an unsettled delivery can have. Only the RETRYING deliveries of an
-        unordered destination can have lower seqs."""
+        """Return a seq below which all deliveries are settled. If the destination is unordered, RETRYING
+        deliveries are the exception: they can have lower seqs."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -368,7 +369,7 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if no decision must follow when the final outcome of a delivery is committed."""
+        """Return True if the commit of a delivery's final outcome needs no decision."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 
@@ -379,8 +380,8 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
-        A negative count stays: a read has returned deliveries before the message that adds them to the
-        count.
+        A negative count is not changed. The count is negative when a read has returned deliveries and the
+        message about their arrival, which raises the count, is still in the mailbox.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

@@ -46,12 +46,12 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
 def _within_most(
     latency: Sequence[int], share: float, least: int, most: int, spent_ms: int
 ) -> int | None:
-    """Return the percentile `share`. Return None if it is not in a bucket that has more than half of all
-    durations.
+    """Return the percentile at `share` of all durations. The result is None unless one bucket has more
+    than half of all durations and the percentile is in this bucket.
 
-    The percentile's place within the bucket is estimated from the mean of the bucket's durations. To find
-    their sum, the durations in the other buckets are subtracted from `spent_ms`, the sum of all
-    durations. For this, each duration in another bucket counts as the middle of its bucket.
+    Where the percentile is within the bucket is estimated from the mean of the bucket's durations. The
+    histogram has no sum for a single bucket. Therefore, the durations in the other buckets are estimated,
+    each as the middle of its bucket, and are subtracted from `spent_ms`, the sum of all durations.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -63,9 +63,9 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # `part` is the percentile's rank among the bucket's durations, from 0 (shortest) to 1 (longest). It
-    # is assumed that the duration with the rank r is low + (high - low) * r ** exponent. The exponent is
-    # chosen so that the mean of these durations is `mean`.
+    # `part` is the percentile's rank among the bucket's durations, from 0 (shortest) to 1 (longest). The
+    # estimate assumes that the duration with the rank r is low + (high - low) * r ** exponent. The
+    # exponent is chosen so that the mean of all durations in the bucket is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -200,8 +200,8 @@ class Counters:
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
         """Return percentiles of the durations of the last five minutes. `shares` must ascend.
 
-        No percentile is below the shortest duration or above the longest. A percentile from the histogram
-        alone could be, because one bucket can cover more than all durations of a receiver.
+        No percentile is below the shortest duration or above the longest. The histogram alone does not
+        ensure this, because a bucket can be wider than the range of a receiver's durations.
         """
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)

@@ -91,7 +91,7 @@ class Failing:
 
     def fails_longer(self, than_s: float, now: float) -> bool:
         """Return True if the destination has counted as failing for at least `than_s` seconds. The time
-        before the last `restart` does not count."""
+        before the last call of `restart` does not count."""
         return self.since is not None and now - max(self.since, self.restarted_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:
