@@ -57,8 +57,8 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries that a person cancelled or retried, until the settlement for this is durable. The
-        # values are the keys of their lanes.
+        # The key is a delivery that a person cancelled or retried. The value is the key of its lane. The
+        # entry is removed when the settlement by the cancellation or retry is durable.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait until a settlement in `_ending` is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -301,8 +301,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the lane of a STRICT destination is skipped. (It has only one lane.) Then only
-        the lane is read back. A read from the cursor on would return the same deliveries."""
+        """Return whether the only lane of a STRICT destination is skipped. If so, no read begins at the
+        cursor, because the read of the skipped lane returns the same deliveries."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -310,8 +310,8 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries in memory that wait behind a head, and the heads of the lanes in
-        `_kept`."""
+        """Return the deliveries in memory that wait behind a head, and the heads that wait until a
+        person's order for another delivery of the lane is durable."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 

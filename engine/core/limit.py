@@ -18,8 +18,8 @@ from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
 START = 8  # also the default of a fixed limit
-# The attempts of a window are twice as many as may be in flight. In a smaller window, the slow attempts
-# would not have ended, and would be missing from the mean duration.
+# A window has twice as many attempts as may be in flight at once. If it had fewer, the window could end
+# before its slow attempts have ended, and these would be missing from the mean duration.
 GENERATIONS = 2
 # While the mean duration of a window's attempts has a standard error above STEADY (5 %), the window is
 # made twice as long. It has at most 16 times as many attempts as may be in flight.
@@ -36,10 +36,10 @@ MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % 
 # high costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the bound of `gain - WORTH`, which chance or a sudden change can make large
-# The pace is how strongly one comparison changes the limit. It begins at PACE: then one comparison,
-# which chance can falsify, changes the limit by at most 2.5 %. If more than SAME comparisons in a row
-# have moved the limit in one direction, chance is an unlikely cause. Then each further comparison
-# doubles the pace, up to FASTEST.
+# The pace is how strongly one comparison changes the limit. The first pace is PACE, so that one
+# comparison changes the limit by at most 2.5 %: the difference between two windows can be mere chance. If
+# more than SAME comparisons in a row have moved the limit in one direction, chance is an unlikely cause.
+# Then each further comparison doubles the pace, up to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
@@ -56,8 +56,8 @@ BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as a
 # A window's width is too large if the share of failed attempts is higher than in the window before, by
 # more than FAILURES_SEEN plus a margin for chance (see ERRORS).
 FAILURES_SEEN = 0.05
-# Some windows have no window before them to compare with. The width of such a window is too large if the
-# share of failed attempts is above HALF plus the margin for chance.
+# Some windows have no window before them to compare with. The width of such a window is too large if more
+# than half of its attempts failed. A margin for chance is added to the half.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
@@ -172,7 +172,7 @@ class AdaptiveLimit:
         self._sum = self._squares = self._sum_ms = self._failed_ms = 0.0
 
     def _wavers(self) -> bool:
-        """Return True if the window's mean is not exact enough yet. Then double the window."""
+        """If the window's mean is not exact enough yet, double the window's length and return True."""
         few = self._ended * GENERATIONS < MOST_GENERATIONS * self.width
         if not (few and self._successes and self._error() > STEADY):
             return False

@@ -61,8 +61,8 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Give the delivery's open order, if any, again. The order had to wait until a correction of the
-        delivery's due time was durable."""
+        """Carry out the delivery's open order, if there is one. The order had to wait until a settlement
+        that corrects the delivery's due time was durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
@@ -86,8 +86,8 @@ class Orders:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
-        """Carry out the open order, if any, for a delivery whose status RETRYING has been committed.
-        Returns whether the order settled the delivery."""
+        """Carry out the open order for a delivery, if there is one. The delivery's status RETRYING has
+        just been committed. Returns whether the order settled the delivery."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 

@@ -175,8 +175,8 @@ class Throttle:
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. Set `opens_at` to the time when the destination will begin to
-        count as failing. An earlier `opens_at` is kept."""
+        """Note whether deliveries wait. If the destination will soon count as failing, the next look must
+        come at that time: lower `opens_at` to this time, or keep an earlier `opens_at`."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -215,9 +215,9 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if `new` ends the hold of a destination that had to be disabled. The hold ends if
-        `new` is not ACTIVE. If the reason was failing for too long, the hold also ends if `new` has no
-        `disable_after_s`."""
+        """The destination must be disabled, and its attempts are held back until then. Return True if the
+        version `new` ends this hold. The hold ends if `new` is not ACTIVE. If the reason was failing for
+        too long, the hold also ends if `new` has no `disable_after_s`."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
