@@ -125,8 +125,8 @@ class OrAuto:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # Not a `const`: client generators would take its value for the only one that the field can have,
-        # although the field can also be a number.
+        # The schema has `enum` and not `const`. If it had `const`, client generators would conclude that
+        # the field is always "auto", although it can also be a number.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -279,8 +279,8 @@ class AnyDestinationDraft(
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> Self:
-        """Read a destination with a template if `templateId` is set, else one without. All errors are
-        about the form that was read."""
+        """Read a destination with a template if `templateId` is set, and otherwise a destination with a
+        URL. Errors name only the fields of this kind of destination."""
         if obj.get("templateId") is None:
             return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
         if "url" in obj:

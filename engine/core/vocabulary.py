@@ -65,7 +65,7 @@ class Priority(IntEnum):
 
 
 class DeliveryClass(IntEnum):
-    """The queue that a delivery waits in; the smaller number goes first."""
+    """The queue that a delivery waits in. The queue with the smallest number is the most urgent."""
 
     CRITICAL = 0
     HIGH = 1

@@ -178,8 +178,9 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return `file`, an attachment that names another file by its id `uri`. Give `file` the content
-        of this other file or, if the content is not stored yet, the other file's source URL."""
+        """Complete the attachment `file`, which names an earlier file: `uri` is the earlier file's id. If
+        the earlier file is stored, the returned file has the same content. Otherwise, it has the earlier
+        file's source URL."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

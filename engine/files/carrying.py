@@ -187,8 +187,8 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # Change a copy. The original is shared: deliveries in memory were counted with the length of
-            # its payload, so this length must not change.
+            # Change a copy, because deliveries in memory share the original event. The memory that these
+            # deliveries use was counted with the length of its payload, so this length must not change.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

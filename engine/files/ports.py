@@ -85,8 +85,8 @@ class SuspectStore(Protocol):
         """Return the state of a hash; None if it is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove the mark of a hash, unless the hash was marked again since `inquire` returned
-        `marks`."""
+        """Remove the mark of a hash, if the hash was marked `marks` times. (`inquire` returns this
+        number. If it has grown, the hash was marked again, and the mark stays.)"""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
         """Return at most `limit` marked hashes (environment, hash) after `after`, in ascending order."""

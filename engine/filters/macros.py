@@ -4,8 +4,8 @@ Before a macro evaluates its body for an element, it spends the steps for that e
 `engine.filters.scope.STEPS`).
 
 If the body fails for an element, the macro fails at once. The CEL library, which evaluates other parts
-of filters, does the same. By CEL's specification, both should go on, because a later element can still
-decide the result.
+of filters, also fails at once. CEL's specification is different: the evaluation goes on, because a later
+element can still decide the result.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,10 @@
 """Subtrees of a filter that only the CEL library can evaluate.
 
-Such a subtree can have operands that closures can evaluate. The closures are called first, and their
-results are passed to the library as variables. Closures evaluate all macros, `&&`, `||` and `?:`, so the
-library never runs a loop of a filter. The library's time is bounded: the filter's length is limited, and
-so is the total length of the variables' values.
+All other parts of a filter are evaluated by Python closures (see `engine.filters.compiler`). If a subtree
+has operands of this kind, the closures of the operands are called first, and their results are passed to
+the library as variables. All macros are evaluated by closures, so the library never runs a loop. The
+library's time is bounded, because the filter's length and the total length of the variables' values are
+limited.
 """
 
 from collections.abc import Callable
@@ -61,8 +62,9 @@ def is_opaque(node: Expression) -> bool:
 
 
 class _Writer:
-    """A writer of the CEL source that the library compiles. If a closure can evaluate a node below the
-    root, the source has a variable in place of the node, and `operands` has the closure."""
+    """A writer of the CEL source that the library compiles. If a node below the root does not need the
+    library, the source has a variable in place of the node, and `operands` has the Python closure that
+    evaluates the node."""
 
     def __init__(self, source: str, compile_: Callable[[Expression], Evaluate]) -> None:
         self._source = source

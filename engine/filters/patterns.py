@@ -1,8 +1,8 @@
 """Regular expressions of `matches`: RE2's language, with bounds on compiling and on matching.
 
-The library compiles an expression again at each evaluation. To compile `\\w` takes 250 us. In RE2, the
-language that CEL prescribes, `\\w` means `[0-9A-Za-z_]`, which takes next to no time. So this module
-replaces `\\w` by `[0-9A-Za-z_]`.
+The library compiles an expression again at each evaluation. In the library, `\\w` matches all letters of
+Unicode, and its compilation takes 250 us. In RE2, the language that CEL prescribes, `\\w` means
+`[0-9A-Za-z_]`. This module replaces `\\w` by `[0-9A-Za-z_]`, whose compilation takes almost no time.
 """
 
 import re

@@ -23,8 +23,8 @@ NO_OVERLOAD = "these operands do not go together"
 
 
 class Expression(Struct, frozen=True, kw_only=True):
-    """A node of the syntax tree. `at`: its place in the source. `depth`: the nodes on its longest path
-    down."""
+    """A node of the syntax tree. `at`: the node's place in the source. `depth`: how many nodes the
+    longest path from this node down to a leaf has."""
 
     at: int
     depth: int = 1
