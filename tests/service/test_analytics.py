@@ -29,7 +29,8 @@ def minute_of(at: str) -> float:
 
 
 async def told(api: Caller, made: str, query: str = "") -> dict[str, Any]:
-    # Checking tens of thousands of points against the document would take seconds.
+    # A long answer is not checked against the OpenAPI document: for tens of thousands of points, the
+    # check would take seconds.
     many = "minute" in query and any(long in query for long in ("24h", "7d", "30d"))
     answer = await api("GET", f"/destinations/{made}/analytics{query}", check=not many)
     assert answer.status == 200, answer.body

@@ -85,8 +85,8 @@ class Crowd:
 
     async def fill(self) -> None:
         delivery = await self._shelf.kept(self._owner, "dlq")
-        # The running server can read these tables at any time. All rows are written in one transaction,
-        # so the server never finds copies whose secrets are not yet encrypted for them.
+        # The running server can read these tables at any time. One transaction copies the rows and
+        # encrypts the secrets of the copies, so the server never reads a copy with an unreadable secret.
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table, texts in TEXTS.items():
                 await self._worsen(table, texts)

@@ -1,4 +1,5 @@
-"""Requests with authentication, from the API to a receiver, and destinations that fail for too long."""
+"""Destinations whose requests carry a token or a password. Destinations that are disabled because they
+fail for too long."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The sizes of dead-letter queues in metrics, which a background task counts."""
+"""A background task counts the entries of dead-letter queues, and metrics show these sizes."""
 
 import pytest
 

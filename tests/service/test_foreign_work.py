@@ -107,7 +107,7 @@ async def test_what_is_anothers_is_looked_for_as_what_nobody_has(
                     continue
                 thing = await shelf.kept(owner, STATES.get(name_of(route), kind_of(route) or ""))
                 foreign = await work(route, who, thing)
-                # The unknown id keeps the timestamp in the id `thing`. So both ids lead to the same
+                # The unknown id begins with the timestamp of the known id. So both ids lead to the same
                 # partition.
                 unknown = await work(route, who, thing[:-12] + uuid4().hex[:12])
                 if foreign != unknown:

@@ -44,8 +44,8 @@ async def bring_to_life(house: ServiceHouse, destination: str) -> None:
 
 
 async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
-    """Let the server do, one after another, all kinds of work that visit all destinations. Return the
-    kinds in which a step ran too many lines."""
+    """Let the server do each kind of work that visits all destinations, one kind after another. Return
+    the kinds of work in which a step of the event loop ran too many lines of code."""
     found: dict[str, str] = {}
     server = house.server
     key = owner.api._headers["Authorization"].removeprefix("Bearer ")

@@ -1,4 +1,5 @@
-"""Malformed requests of every kind: each is refused as the table says, and none hangs or is a 5xx."""
+"""Malformed requests of every kind. Each is refused with the answer that the table in
+`tests.service.malformed` states. None hangs, and none is answered with a 5xx."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""Every combination of a route, a credential and an owner. The status is the status that the route
-declares, and no answer contains another owner's data.
+"""Requests with every combination of a route, a credential and an owner. Each answer has the status that
+the route declares for such a request, and contains no data of another owner.
 
 If the matrix cannot call a route, the test fails and names the route.
 """

@@ -1,4 +1,5 @@
-"""Replay jobs of the mode MISSING: such a job sends a destination the events that it never got."""
+"""Replay jobs of the mode MISSING. Such a job sends a destination those events that the destination
+never got."""
 
 from typing import Any
 

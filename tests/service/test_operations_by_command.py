@@ -27,7 +27,8 @@ async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int
 ) -> tuple[str, list[str]]:
-    """Create a destination with `count` dead deliveries, whose receiver works again.
+    """Create a destination with `count` dead deliveries. When this function returns, the receiver accepts
+    requests again.
 
     Returns the destination, and the ids of the deliveries, newest first.
     """

@@ -15,7 +15,7 @@ FAILING_FAST: dict[str, Any] = {"retrySchedule": []}
 
 
 async def told(house: ServiceHouse, api: Caller, *types: str) -> list[dict[str, Any]]:
-    """Wait until exactly these types of own events are in the log. Return the events, oldest first."""
+    """Wait until the log has own events of exactly these types. Return these events, oldest first."""
     wanted = sorted(f"angarium.{each}" for each in types)
     page = await house.until(
         api,

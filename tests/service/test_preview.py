@@ -188,8 +188,9 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     for each in range(0, len(patterns), 100):
         more = patterns[each : each + 100]
         house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
-    # On a busy computer, the connection that listens for changes can count as lost. The server would then
-    # reload the configuration and drop these rules, which are in no table. So it must not reload.
+    # These rules are only in the memory of the server, so a reload of the configuration would drop them.
+    # A busy computer can cause a reload: the server takes its slow listening connection for a lost one.
+    # Therefore the test makes the reload do nothing.
     monkeypatch.setattr(house.server.changes, "_on_lost", trio.lowlevel.checkpoint)
     slices, answered = 0, trio.Event()
     give_way = EventJudge._give_way

@@ -87,8 +87,8 @@ async def test_what_is_known_is_not_read_again(
 
 @asynccontextmanager
 async def starting(bridge: Bridge) -> AsyncIterator[Server]:
-    """Start a server as `angarium serve` does. The server prints its welcome after the first `await` of
-    the block."""
+    """Start a server as `angarium serve` does, for an `async with` block. The server cannot print its
+    welcome before the block's first `await`."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         settings = Settings.model_validate({"bind": "127.0.0.1:0", "data_dir": folder})
         server = Server(settings, bridge, SecretBox([b"k" * 32]), None)
@@ -102,8 +102,8 @@ async def starting(bridge: Bridge) -> AsyncIterator[Server]:
 async def test_the_welcome_waits_for_a_database_that_is_away(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The database's connection breaks just after the start, before the welcome. The server already
-    serves, so it must not end."""
+    """The connection to the database breaks after the server has begun to serve, but before the welcome.
+    A server that has begun to serve must survive such a break."""
     async with starting(bridge) as server:
         bootstrap, lost = server.keys.bootstrap, [StoreAwayError("the connection was lost")]
 

@@ -1,4 +1,4 @@
-"""No step of the loop runs many lines, for any route and any amount of data."""
+"""No step of the event loop runs many lines of code, for any route and any amount of data."""
 
 import re
 from collections.abc import Callable
@@ -134,7 +134,8 @@ async def test_lines_of_each_step_are_counted() -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_each_route_has_its_worst_inputs(route: Route) -> None:
-    """If a route gets a parameter of a new kind, `tests.service.worst` must state its longest value."""
+    """`tests.service.worst` must know the longest value of every parameter. If a new parameter is missing
+    there, this test fails."""
     assert list(queries(route))
     assert route.body is None or list(bodies(route))
 

@@ -1,4 +1,5 @@
-"""Traces through a whole server: from a producer's request to a receiver's, and to a collector."""
+"""Traces through a whole server. A trace leads from the producer's request to the request that a receiver
+gets. The server sends the trace's spans to a collector."""
 
 import logging
 from collections.abc import AsyncIterator, Iterator

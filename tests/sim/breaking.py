@@ -64,19 +64,19 @@ HAND_OVERS = {
 ONLY_BEFORE = frozenset(
     {"directory.activate_dormant", "directory.take_forgettable", "recorder.put"}
     | {"readers.submit", "readers.submit_patient", "readers.submit_snapshot"}
-    | {"sender.send"}  # after it, a request is on its way whose answer does not count
+    | {"sender.send"}  # raising after it would lose the receiver's answer
 )
 # The first statement of these methods changes something and cannot raise. So if such a method raises, the
 # change is made.
 ONLY_AFTER = frozenset(
     {"actor.attempt_ended", "actor.committed", "actor.refused", "actor.turn", "attempts.ended"}
 )
-# Methods that get the result of a read, or None if the read has failed. With None, they do nothing that
-# can raise.
+# Methods whose argument is the result of a read, or None if the read has failed. With None, they do
+# nothing that can raise.
 READS = ("begin", "tell_answer")
 POINTS = tuple(f"{part}.{name}" for part, names in HAND_OVERS.items() for name in names.split())
-# The calls that carry deliveries or outcomes. Half of the strikes choose their call from this list, the
-# others from all calls.
+# The calls that carry deliveries or outcomes. Half of the planned errors (strikes) hit a call of this
+# list. The other half can hit any call.
 CARRYING = (
     "directory.arrived", "flight.__call__", "recorder.mark", "recorder.put", "recorder.write_snapshot",
     "store.intake.accept", "store.settle.settle",

@@ -1,4 +1,5 @@
-"""All rows of a database, in the same form for both databases: a sorted list of rows for each table.
+"""All rows of a database, as a sorted list of rows for each table. PostgreSQL and the simulated database
+give the same form.
 
 A time from the database's own clock is shown as -1.
 """
@@ -16,8 +17,8 @@ from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
-# The times of the walk's outcomes are hours old. So a time that is younger than `RECENT_MS` comes from
-# the database's clock. A dump has -1 in its place.
+# The tests write outcomes whose times are hours old. So a time in a row that is younger than `RECENT_MS`
+# comes from the database's clock. A dump has -1 in place of such a time.
 RECENT_MS = 600_000
 
 _EVENTS = """
@@ -59,9 +60,9 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# One row for each process that can write, with its epoch. Then the leases of homes and the leases of
-# shards, with one row for each epoch. Such a row has the number of the epoch's leases, whether they are
-# vacant, and the sum of their slots or shards.
+# One row for each process that can write, with its epoch. Then the leases, of homes and of shards. They
+# are grouped by epoch and holder, and each group is one row: whether the group's leases are vacant, how
+# many they are, and the sum of their slots or shards.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

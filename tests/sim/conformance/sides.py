@@ -60,8 +60,8 @@ class Side(Protocol):
     former: Ports | None
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process, which takes over a part of the database. From then on, `ports` are the
-        stores of this process."""
+        """Begin a new process, which takes over `part` (by default the whole database). From then on,
+        `ports` are the stores of the new process."""
 
     def lose(self, purpose: str) -> None:
         """Break one of the newest process's connections. `purpose` names it: intake, large or settle."""
@@ -121,8 +121,8 @@ class Simulated:
 
 
 class Postgres:
-    """The real database. All processes read through the same connection pools. They can share them,
-    because a read does not state which process makes it."""
+    """The real database. All processes of a test read through the same connection pools. This is
+    possible because a read does not state which process makes it."""
 
     name = "postgres"
     ports: Ports

@@ -129,8 +129,8 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
         gap.over.set()
     rows = {row[1]: row[2] for row in await house.table("deliveries")}
     assert rows.keys() == {deliveries[0].id, beside.id}
-    # The large group drew its seq before the other delivery, so its seq is lower. But the other delivery
-    # became visible first.
+    # The group's delivery drew its seq before `beside` did, so it has the lower seq. But `beside` became
+    # visible first.
     assert rows[deliveries[0].id] < rows[beside.id]
 
 
