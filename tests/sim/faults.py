@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 QUICK_S = 0.002  # the longest time of a statement without a fault
 HANGS_S = 8.0  # after this time, a statement without an answer is given up
-# The longest delays until a busy process reads the answer to a statement. `FAR_BEHIND_S` is for the
-# statements of `OVERTAKEN`, and `BEHIND_S` is for all others.
+# Upper bounds of the delay until a busy process reads the answer to a statement. For each statement, one
+# bound is drawn: from `FAR_BEHIND_S` for the statements in `OVERTAKEN`, from `BEHIND_S` for others.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
-# Statements that can fail with contention and that the engine then repeats. No other statement does. A
-# read has no contention, and after contention the connection pool itself repeats a single write.
+# Only these statements can fail with contention (another transaction interferes). The engine then repeats
+# them. A read has no contention. A write that is a single statement never fails with contention, because
+# the connection pool repeats it.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
 # Statements of transactions that write a large group of events in several parts. Such statements are
 # rare. So the chance that one of them has a fault is multiplied by `PARTS_TROUBLE`.

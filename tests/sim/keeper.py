@@ -1,8 +1,10 @@
-"""The process manager of a history: it restarts processes and carries out strikes.
+"""The process manager of a history: it restarts processes, and carries out the faults of the plan that
+happen once (strikes).
 
 A parent is a process that starts one node for each part of the database. A new parent can divide the
-database into another number of parts. Its nodes then take over from the nodes of the former parent. When
-the first node of the former parent ends, the keeper stops the parent's other nodes in an orderly way.
+database into another number of parts. The nodes of the new parent then take over from the nodes of the
+former parent. When one node of the former parent has ended, the keeper stops the other nodes of the
+former parent in an orderly way.
 """
 
 from functools import partial

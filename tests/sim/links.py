@@ -242,7 +242,7 @@ class Links:
 
     def _rest(self, end: End, served: int) -> None:
         """Close a link if it is idle and has served no request since this check was planned. `served` is
-        the number of requests that it had served then."""
+        the number of requests that the link had served when the check was planned."""
         process = end.process
         idle = not (process.dead or end.busy or end.parted or end.is_readable())
         if idle and end.served == served:

@@ -22,7 +22,7 @@ A_TURN_S = 0.0004  # time of a turn: a dispatcher yields after some turns, like 
 A_CALL_S = SLICE_S / 256  # time of a timer's call: timers yield after 256 calls
 HALF = 0.5  # in a busy process, share of the inline work that needs a turn after all
 # Upper bounds for the time that an actor waits for its turn in a busy process. For each wait, one of the
-# bounds is drawn. All bounds are below `NETWORK_S`, because the oracle allows no longer delay.
+# bounds is drawn. All bounds are below `NETWORK_S`, the longest delay that the oracle allows.
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
 

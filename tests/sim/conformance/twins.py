@@ -101,7 +101,8 @@ async def _outcome(call: Call, ports: Ports) -> Any:
 
 
 def _comparable(outcome: Any) -> Any:
-    """Return an outcome for the comparison. Its rows are sorted if the port promises no order of rows."""
+    """Return an outcome in the form that is compared. If the called method promises no order of rows, the
+    rows are sorted."""
     if (
         isinstance(outcome, list)
         and outcome

@@ -2,8 +2,8 @@
 schedule allows. No attempt is early, and none follows a success.
 
 The schedule in force at an attempt's end decides the wait until the next attempt. If the schedule changes
-during the wait, the wait must be at least as long as in one of the schedules, the one with the shortest
-wait. A still shorter wait is right only if clocks that differ can have caused it.
+during the wait, the wait must be at least as long as the shortest wait of these schedules. A still
+shorter wait is right only if differing clocks can have caused it.
 """
 
 from collections.abc import Iterator
@@ -114,9 +114,11 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if clocks that differ can have shortened the wait between two attempts. If a process
-    finds that a wait is too long by its own clock, it shortens the wait. But its clock may have been
-    behind."""
+    """Return True if differing clocks can have shortened the wait between two attempts.
+
+    A process reads from a row when the next attempt is due. If its clock is behind, this time seems too
+    far in the future. The process then shortens the wait.
+    """
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

@@ -2,9 +2,9 @@
 only one probe at a time pass. The waits between the probes are 1, 2, 4 ... 60 s. A probe that succeeds
 closes the circuit.
 
-The failures of a series are judged only if one process got all of them, because only then the circuit has
-surely opened. A series ends if the actor may have lost its count of failures: at a change of the
-configuration, at a crash, or after a long pause.
+The oracle judges a series of failures only if all its failures were those of one process, because only
+then the circuit has surely opened. A series ends if the actor may have lost its count of failures: at a
+change of the configuration, at a crash, or after a long pause.
 """
 
 from collections.abc import Iterator

@@ -50,9 +50,9 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 def expiries(sight: Sight, requests: list[Request]) -> int:
     """Return how often a key can have expired between the requests that posted it.
 
-    A key expires after a day. The result is the number of days between two times: the earliest and the
-    latest time that any process which tried such a request read on its clock. The clocks can differ by
-    days.
+    A key expires after a day by the clock of the process that handles a request. The clocks of processes
+    can differ by days. The result is the number of days between the earliest and the latest time on the
+    clocks of all processes that handled the requests.
     """
     clocks: list[float] = []
     for request in requests:

@@ -86,9 +86,10 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery. Two kinds of requests do not count: those from before a requeue,
-    because the requeue has given the delivery another place in the lane, and those of a process that
-    perhaps did not own the database.
+    """Return the passage of a delivery.
+
+    Requests from before a requeue do not count, because the requeue has given the delivery another seq.
+    Requests of a process that perhaps did not own the database do not count either.
     """
     sent = [
         each
@@ -100,8 +101,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # `former` also contains requests of which it is not known whether they were sent before or after
-        # the requeue. If such a request succeeded, its success may have freed the lane.
+        # `former` also contains requests that were perhaps sent after the requeue. If such a request
+        # succeeded, its success may have freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # If the process that sent a successful request still owned the database when it got the answer,
         # the lane is free from this answer on. Otherwise the lane can be free as soon as the receiver has

@@ -2,7 +2,8 @@
 answered with 410. For no other reason does the service disable a destination by itself.
 
 Only histories of one process without crashes are judged. After a crash, the next actor does not know of
-failures that were not written. All times are those of the true clock, which no history sets.
+failures that were not written. All times are those of the true clock. Histories set only the clocks of
+processes.
 """
 
 from collections.abc import Iterator

@@ -3,9 +3,9 @@ passed.
 
 The pause is capped at the longest delay of the schedule, or at 60 s if the schedule has no delays.
 
-Two kinds of requests are not judged. Those of another process than the one that got the Retry-After are
-not, because another process may not know of the pause. Requests after a change of the configuration are
-not, because the change can shorten the pause.
+Only requests of the process that got the Retry-After are judged, because other processes may not know of
+the pause. Requests after a change of the configuration are not judged, because the change can shorten the
+pause.
 """
 
 from bisect import bisect_right

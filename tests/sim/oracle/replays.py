@@ -1,5 +1,5 @@
 """Replay jobs: a job ends, and its counts equal its rows. It replays none of its deliveries twice, and it
-leaves none out without a reason. A delivery that a job has cancelled is not sent."""
+leaves none out without a reason. A delivery that a cancel job has cancelled is not sent."""
 
 import json
 from collections import defaultdict

@@ -1,5 +1,6 @@
 """Routing: when an event is routed, each destination of a matching rule gets one delivery, and no other
-destination gets any. If a rule changed at that time, its old and its new version are both right."""
+destination gets any. If a rule changes while an event is routed, the event's deliveries may follow either
+the old or the new version of the rule."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -114,8 +114,8 @@ class Fetch(Struct):
 
 class Request(Struct):
     """A request that posts events, with its answer. `end`: when the caller got the answer, or infinite if
-    the caller got none. `by`: the last process that was to handle the request, perhaps after a relay.
-    `tried`: the processes to which the request was relayed before."""
+    the caller got none. `by`: the process to which the request was sent, or was last relayed.
+    `tried`: the processes to which the request was relayed before `by`."""
 
     posted: Posted
     index: int
@@ -273,8 +273,8 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # If an earlier process is not ready yet, it may take over the database after the new process
-            # has done so. So it is in doubt from the start whether the new process owns the database.
+            # An earlier process that is not ready yet can still take over the database after the new
+            # process. So from its beginning, the new process perhaps does not own the database.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process

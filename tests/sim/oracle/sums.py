@@ -1,7 +1,8 @@
-"""The counters of each destination and minute equal the sums of its attempts and deliveries.
+"""For each destination and minute, the stored counters equal the numbers of attempts and deliveries.
 
-A delivery can die, be requeued and die again. Its counter counts only the first death, but its row shows
-only the time of the last one. So only the total of the deaths is compared, not the deaths of each minute.
+A delivery can die, be requeued and die again. The counters contain only its first death, but the
+delivery's row has only the time of its last death, which can be in another minute. So deaths are not
+compared minute by minute. Only their total is compared.
 """
 
 from collections import defaultdict
