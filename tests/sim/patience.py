@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 SHARE = 0.12  # share of the histories
 PATIENCES_S = (5, 20, 60, 300)
-TROUBLED = 0.7  # share of such destinations whose receivers fail for long
+TROUBLED = 0.7  # share of these histories' destinations whose receivers fail for long
 RECEIVERS = ("dead", "flapping")
 SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those destinations: one delivery is a series of failures
-# Among the histories with such destinations, the share that has a single destination, which always fails.
-# Its actor can leave memory between two failures, and the process's clock jumps several times.
+# In this share of these histories, there is only one destination, which always fails. Its actor can leave
+# memory between two failures, and the process's clock jumps several times.
 ASLEEP = 0.4
 DOWN = "down"  # a kind of receiver that only these histories have
 ASLEEP_S = 600.0

@@ -84,8 +84,8 @@ BUSY_SHARE = 0.15
 BREAK_SHARE = 0.15
 BREAKS_MOST = 3
 BREAKS_REACH = 60  # calls of one method
-# Among the histories in which calls raise, the share in which also an operator's database session locks
-# rows of deliveries.
+# In this share of the histories in which calls raise, an operator's database session also locks rows of
+# deliveries.
 LOCK_SHARE = 0.5
 LOCKS_MOST = 3
 LOCK_MOST_S = 6.0  # not longer than a statement without an answer can take
@@ -97,8 +97,8 @@ LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their 
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# Only histories up to this length use LEAVES_AFTER_S. LEAVES_AFTER_S is so short that the engine looks
-# for idle actors very often, which would make a longer history slow.
+# Only in histories up to this length, actors leave memory after LEAVES_AFTER_S. This time is so short
+# that the engine looks for idle actors very often, which would make a longer history slow.
 HASTY_S = 60.0
 
 

@@ -83,9 +83,9 @@ def story(history: History, breaches: Sequence[str]) -> str:
 
 
 def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
-    """Return the names of all that concerns the breaches. These are the ids, marks and requests in the
-    sentences of the breaches, the event and the destination of each delivery among them, and the requests
-    about any of these objects."""
+    """Return the names of the objects and requests that concern the breaches. First, these are all that
+    the sentences of the breaches name. Second, the events and destinations of the named deliveries.
+    Third, the requests about any of these objects."""
     text = "\n".join(breaches)
     about = set(_ID.findall(text)) | set(_MARK.findall(text))
     about |= {f"request {number}" for number in _REQUEST.findall(text)}

@@ -1,4 +1,5 @@
-"""The workspaces of a history, and their callers. The number of a workspace decides its part."""
+"""The workspaces of a history, and their callers. The number of a workspace decides to which part of the
+database it belongs."""
 
 from engine.control.audit import Principal
 from engine.model.configuration import AuditEntry

@@ -1,4 +1,5 @@
-"""The planting of bugs: which changes of a function keep the place of a bug, and which do not."""
+"""The planting of bugs: the tests change the source of a function, and the place of a bug in the function
+is still found."""
 
 import sys
 from collections.abc import Iterator

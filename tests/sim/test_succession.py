@@ -1,8 +1,8 @@
 """Simulated histories of several nodes on one database: killed, frozen, cut off, and started again.
 
 There are two promises: no node takes over from a working node, and the database is never without a node
-for long. Nodes follow several rules to keep them. For each rule, a test lets the nodes break the rule,
-and then a history must break a promise.
+for long. Nodes keep these promises by following several rules. For each rule, a test lets the nodes break
+the rule. Then a history must break a promise.
 """
 
 import random

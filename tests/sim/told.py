@@ -163,8 +163,8 @@ def not_ended() -> Telling:
 
 
 def announced(at: float) -> Telling:
-    """A process creates an event of the service's own (a system event) at the instant `at`. At the
-    instant `LATE` + 9, the process is told to end. No other process begins."""
+    """A process creates an event of the service's own (a system event) at the instant `at`. The process
+    is told to end at the instant `LATE + 9` of the history. No other process begins."""
     telling = a_telling()
     made_at = f"{int((NOW + at) * 1000):012x}"
     own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
@@ -408,8 +408,8 @@ def a_job(status: str = "COMPLETED", matched: int = 1, enqueued: int = 1, done: 
 
 
 def former_owner(at: float) -> Telling:
-    """A process makes and records an attempt `at` seconds after another process has taken over from it.
-    If `at` is negative, the attempt is before the takeover."""
+    """Process 2 takes over from process 1. Process 1 makes and records an attempt `at` seconds after this
+    takeover. If `at` is negative, the attempt is before the takeover."""
     telling = a_telling()
     telling.boot(LATE + 10, 2)
     telling.send(LATE + 10 + at, events(telling, "a")[0])

@@ -18,8 +18,8 @@ def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float =
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """One request for each of `tokens` arrives with this token. The interval between two requests is
-    `after_s`."""
+    """Requests arrive one after another, each with the next token of `tokens`. The interval between two
+    requests is `after_s`."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):
@@ -42,8 +42,8 @@ def refused(*later: str, status: int = 200) -> Telling:
 
 
 def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> Telling:
-    """A process fetches several tokens one after another. `after_s`: for each fetch but the first, the
-    time from the beginning of the fetch before it."""
+    """A process fetches several tokens one after another. `after_s`: the times between the beginnings of
+    successive fetches."""
     telling = with_tokens()
     at = LATE + 10
     fetch(telling, 2, at, token, lasts_s)
@@ -65,8 +65,8 @@ def sent_to_who_was_disabled(waited_s: float) -> Telling:
 
 def failing(disabled_after_s: float | None, patience_s: int | None = PATIENCE_S) -> Telling:
     """A delivery fails ten times about once a second, and then about every twenty seconds. Its
-    destination is disabled `disabled_after_s` after the tenth failure. If this is None, it is never
-    disabled."""
+    destination is disabled `disabled_after_s` after the tenth failure. If `disabled_after_s` is None, the
+    destination is never disabled."""
     schedule_s = (1,) * 10 + (20,) * 12
     settings: dict[str, Any] = {
         "disable_after_s": patience_s,

@@ -31,8 +31,8 @@ MAX_GROUP = 1 << 20
 
 class Ready(NamedTuple):
     """A checked group. `write`: a function that adds the group's rows and cannot fail. `lost`: the events
-    of the group that are not written, because a stored event has their idempotency key. It maps their ids
-    to the stored events."""
+    of the group that are not written, because a stored event has their idempotency key. `lost` maps the
+    id of such an event to the stored event."""
 
     lost: dict[str, Claimed]
     write: Callable[[], None]

@@ -25,7 +25,7 @@ def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
     """Add a part of a large group to a transaction. `base`: the seq of the part's first delivery. Return
-    the events of the part that are not written, as `Ready.lost` has them."""
+    the events of the part that are not written, in the form of `Ready.lost`."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
@@ -36,8 +36,8 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group, each with the number of deliveries in the parts before it. The backlog
-    rows and the customers come in a last part of their own, which is yielded with 0."""
+    """Yield the parts of a group, each with the number of deliveries in the parts before it. The last
+    part has only the backlog rows and the customers. Its number is 0, because it has no deliveries."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)

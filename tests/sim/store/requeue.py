@@ -111,7 +111,7 @@ def discarded_before(
     tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
     """If an earlier try of this discard was committed, return the ids that it discarded, else None. The
-    audit log shows whether it was committed."""
+    audit log shows whether there was such an earlier try."""
     changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None

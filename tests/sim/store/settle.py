@@ -2,7 +2,7 @@
 nothing.
 
 Like the real statement, it has two forms. The lean form is for groups in which all deliveries have
-plainly succeeded. The other form is for all other groups.
+succeeded without anything to note (`_is_success`). The other form is for all other groups.
 """
 
 from functools import partial
@@ -32,7 +32,7 @@ LOCK_WAIT_S = 0.1  # the statement's wait for a lock, as `storage.database.profi
 
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     _require_values(group)
-    # A process has either all slots of its part or none. So if the part is not the whole database, the
+    # If the database has several parts, a process holds either all slots of its part or none. Then the
     # check of one slot is enough.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
     tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
