@@ -1,4 +1,4 @@
-"""One destination's deliveries, in the orders of the real indexes. A shelf only finds rows."""
+"""One destination's deliveries, in the orders of the real indexes."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
