@@ -103,8 +103,8 @@ def test_an_import_of_a_part_from_its_package_names_the_part(tmp_path: Path) -> 
 
 
 SHARED = "data: the field's name is also a method's, or its value is that of a property"
-# Assignments that the test below permits. Some only look as if they set a callback late. The others do
-# set a callback late, for the reason that stands beside them.
+# The test below forbids to set an object's callback after its construction. It permits these assignments.
+# Those with SHARED only look as if they set a callback. The others do so, for the reason beside them.
 LATE = {
     "engine/actors/actor.py: self._mailbox.current": SHARED,
     "engine/actors/actor.py: self._pending_read.waits": SHARED,

@@ -50,8 +50,8 @@ class Ended(Fact, frozen=True):
 
 
 class Fault(Fact, frozen=True):
-    """A fault other than a process's end began, and lasts `lasts_s`. It concerns a statement, a
-    connection, the database or a clock, for example."""
+    """A fault began, and lasts `lasts_s`. It concerns a statement, a connection, the database or a clock,
+    for example. The end of a process is no `Fault`."""
 
     kind: str
     detail: str = ""
@@ -159,8 +159,9 @@ class Configured(Fact, frozen=True):
 
 
 class Ruled(Fact, frozen=True):
-    """`live`: False if the rule was deleted or disabled. `only`: the customer whose events the rule's
-    filter lets pass, or None if the rule has no filter.
+    """A routing rule was created, changed, disabled or deleted. The field `live` is False if the rule was
+    disabled or deleted. The field `only` is the customer whose events the rule's filter lets pass, or
+    None if the rule has no filter.
     """
 
     rule: str
@@ -175,7 +176,7 @@ class Ruled(Fact, frozen=True):
 
 
 class Arrived(Fact, frozen=True):
-    """A request reached a receiver. `send` is unique to it."""
+    """A request reached a receiver. Each such request has its own number `send`."""
 
     send: int
     process: int
@@ -216,7 +217,7 @@ class TokenRefused(Fact, frozen=True):
 
 
 class TokenAsked(Fact, frozen=True):
-    """A process asked an endpoint for a token. `fetch` is unique to it."""
+    """A process asked an endpoint for a token. Each `TokenAsked` has its own number `fetch`."""
 
     fetch: int
     process: int

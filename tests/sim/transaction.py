@@ -1,8 +1,10 @@
 """A transaction of several statements. Until the transaction is committed, the rows that its statements
 write are locked, and other transactions do not see them.
 
-A transaction ends when it is committed. It also ends when a statement of another process has waited too
-long for its locks and aborts it. No function of this module awaits.
+A transaction ends when it is committed. A statement of another process can wait for a row that the
+transaction has locked. If this wait is too long, the transaction is aborted, which also ends it.
+
+No function of this module awaits.
 """
 
 from collections.abc import Callable
@@ -22,8 +24,8 @@ class LockedError(Exception):
 
 
 class Transaction:
-    """A transaction, with the work of its statements so far. `open`: the transaction can still be
-    committed."""
+    """A transaction, with the work of its statements so far. The field `open` is True as long as the
+    transaction can be committed."""
 
     def __init__(self) -> None:
         self.open = True

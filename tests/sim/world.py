@@ -74,7 +74,7 @@ class World:
         return found
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Run `call` after `delay_s`. It belongs to no process, so it also runs if processes have
+        """Run `call` after `delay_s`. The call belongs to no process, so it also runs if processes have
         died."""
         self._clock.call_later(delay_s, call)
 

@@ -91,7 +91,8 @@ async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter
 
 
 async def holds(world: World, *, sizes: tuple[int, ...] = (1, 60, 1_440)) -> None:
-    """Compare the sums with the rows, for periods that begin and end at any minute."""
+    """Compare the sums of the counters with the rows of the log, for periods that begin and end at any
+    minute."""
     analytics = PostgresAnalytics(world.bridge.pool)
     for size in sizes:
         parts = [

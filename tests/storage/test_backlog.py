@@ -47,8 +47,8 @@ async def store(world: World) -> PostgresBacklog:
 @pytest.fixture
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # EXAMINED is part of the statements' text, and the functions that build the statements have a cache.
-    # The functions in `__wrapped__` have none, so they use the new value.
+    # The text of a statement contains EXAMINED, and the functions that build the text cache it. The same
+    # functions without a cache are in `__wrapped__`. They use the new value.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 
@@ -295,8 +295,8 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # Destination B is now disabled. Its row is still due, but nothing is sent to B. If the list has room
-    # for only one destination, it must contain A instead of B.
+    # Destination B is now disabled. Its row is still due, but nothing is sent to B. So a list of only one
+    # due destination must contain A instead of B.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

@@ -1,5 +1,5 @@
-"""The short path of a hot connection to PostgreSQL: it runs a statement to its end, notices a lost
-connection, and reports errors."""
+"""The short path for the statements of a busy connection to PostgreSQL (`storage.database.crossing`). It
+runs a statement to its end, notices a lost connection, and reports errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

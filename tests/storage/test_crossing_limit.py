@@ -35,8 +35,8 @@ class Answer:
 
 
 class Driver:
-    """Stands for a connection of the driver. It has only those attributes of a connection that the
-    crossing uses. `ours`: the client's end of the socket."""
+    """Stands for a connection of the driver. It has only those attributes of a connection that the short
+    path (`storage.database.crossing`) uses. `ours`: the client's end of the socket."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours

@@ -195,8 +195,8 @@ async def test_a_cancelled_one_leaves_whole_migrations_and_no_lock(
 
 
 async def test_the_schema_is_the_sum_of_the_files(upkeep: Connection, bridge: Bridge) -> None:
-    """Compare the columns of a migrated database with those of a database in which all files ran in one
-    transaction."""
+    """Compare the columns of a migrated database with those of a database in which all migration files
+    ran in one transaction."""
     script = "\n".join(migration.sql for migration in known_migrations())
     script = script.replace(" CONCURRENTLY", "")  # CONCURRENTLY is not possible in a transaction
     await upkeep.execute(f"BEGIN; {script}; COMMIT")

@@ -78,7 +78,7 @@ async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> 
 
 @pytest.fixture(params=["small", "PgBouncer"])
 def real(request: pytest.FixtureRequest, data_dir: Path) -> Path | None:
-    """The folder for PgBouncer's configuration. None: the test uses the pooler of `tests.pooler`."""
+    """The folder for PgBouncer's configuration, or None if the test uses the pooler of `tests.pooler`."""
     if request.param == "small":
         return None
     if shutil.which("pgbouncer") is None:

@@ -118,8 +118,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # Only the last range has no summary, because the range is not full yet. A summary of it would be
-    # rewritten at every insert.
+    # Only the last range has no summary, because this range is not full yet. If it had a summary, every
+    # insert would have to rewrite the summary.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""

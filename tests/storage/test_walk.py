@@ -1,5 +1,6 @@
-"""Walks through the log, from new rows to old ones. A walk reads in steps of random size, from one or
-several streams of rows on random days. It must find the same rows as a single read of all rows."""
+"""Walks through the log, from new rows to old ones. A walk reads in steps, from one or several streams of
+rows. Here the sizes of the steps and the days of the rows are random. A walk must find the same rows as a
+single read of all rows."""
 
 import random
 from bisect import bisect_left

@@ -93,7 +93,8 @@ def failure(
     category: ErrorCategory = ErrorCategory.HTTP_5XX,
     **fields: Any,
 ) -> Settlement:
-    """Return the settlement of a failed attempt. FAILED makes the delivery dead."""
+    """Return the settlement of a failed attempt. `becomes`: the new status of the delivery. With FAILED,
+    the delivery is dead."""
     dead = becomes is DeliveryStatus.FAILED
     return settled(
         of,

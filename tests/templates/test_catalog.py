@@ -1,7 +1,7 @@
-"""The catalog of templates. A template file with any mistake is refused, and a destination's
-configuration is checked as a whole.
+"""The catalog of templates. A template file with any mistake is refused.
 
-If a template names the hosts of its service, a URL with another host is refused.
+If a destination's configuration of its template has mistakes, the refusal reports all of them at once. If
+a template names the hosts of its service, a URL with another host is refused.
 """
 
 import json
