@@ -103,7 +103,7 @@ def test_an_import_of_a_part_from_its_package_names_the_part(tmp_path: Path) -> 
 
 
 SHARED = "data: the field's name is also a method's, or its value is that of a property"
-# The test below forbids to set an object's callback after its construction. It permits these assignments.
+# The test below forbids setting a callback after an object's construction. It permits these assignments.
 # Those with SHARED only look as if they set a callback. The others do so, for the reason beside them.
 LATE = {
     "engine/actors/actor.py: self._mailbox.current": SHARED,
