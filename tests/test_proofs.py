@@ -1,4 +1,5 @@
-"""The division of the suite into proofs and other tests, and the order in which workers take files."""
+"""The division of the suite into long tests (proofs) and other tests, and the order in which the
+processes of a test run take test files."""
 
 from pathlib import Path
 

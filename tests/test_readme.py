@@ -35,8 +35,8 @@ def names(folder: Path) -> set[str]:
 
 
 def open_to_others(folder: Path) -> list[Path]:
-    """Return those files of a folder, and the folder itself, whose permissions allow something to
-    accounts other than the owner's."""
+    """Check the permissions of a folder and of the files in it. Return the paths that accounts other than
+    the owner's can use in any way."""
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
@@ -107,8 +107,8 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
         event = out.rpartition("EVENT=")[2].strip()
         await receiver.wait_for(event)
         assert "signature verified" in await receiver.wait_for('"order": 42')
-        # The receiver has seen four of the requests before. One comes from the retry of the invoice's
-        # dead delivery. The other three come from the replay.
+        # The receiver reports four requests whose event it has already seen. One comes from the retry of
+        # the invoice's dead delivery. The other three come from the replay.
         await receiver.wait_for("(seen before)", 4)
         await receiver.wait_for('"text": "Order 43: 5.00"', 2)
         printed = await receiver.wait_for('"text": "Order 42: 19.90"')

@@ -1,6 +1,6 @@
 """A table of hostile scripts. A script's `name` says what the script tries, and `ends` how it must end.
-If `ends` is a tuple, the script must fail, and its message must contain one of these texts. Otherwise the
-script must return the value `ends`: it tries something that has no effect.
+If `ends` is a tuple, the script must fail, and its message must contain one of these texts. For a script
+whose attack has no effect, `ends` is the value that the script must return.
 """
 
 # ruff: noqa: E501 (a page is a line)

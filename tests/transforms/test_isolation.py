@@ -1,4 +1,5 @@
-"""Isolation of runs: none finds another run's state, neither visible nor hidden in the engine."""
+"""Isolation of runs. No run finds state of another run, neither in the objects that a script can see nor
+inside the JavaScript engine."""
 
 # ruff: noqa: E501 (a case is a line)
 

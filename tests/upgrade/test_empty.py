@@ -1,5 +1,5 @@
-"""A database in which no server has created tables yet: commands of the command line that use the
-database directly do not change it."""
+"""Commands that use the database directly, on a database in which no server has created tables yet. The
+commands must not change this database."""
 
 from pathlib import Path
 

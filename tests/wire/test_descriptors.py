@@ -1,5 +1,5 @@
-"""Connections need descriptors, which are limited. If no descriptor is free, an idle connection is
-evicted. If there is no idle connection, new connections wait in turn."""
+"""Each connection needs a file descriptor, and a process has a limited number of these. If no descriptor
+is free, an idle connection is evicted. If there is no idle connection, new connections wait in turn."""
 
 import os
 import resource

@@ -9,8 +9,8 @@ import pytest
 from engine.wire.egress import DENIED_V4, DENIED_V6, EgressGuard, Network
 
 DENIED = (DENIED_V4 + " " + DENIED_V6).split()
-# The same ranges as in `engine.wire.egress`, on purpose a second time: if a range is removed there by
-# mistake, a test fails.
+# A copy of the ranges in `engine.wire.egress`. If a range is removed there by mistake, a test finds the
+# difference.
 PROMISED_TEXT = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
     192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24
