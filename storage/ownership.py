@@ -29,8 +29,9 @@ log = structlog.get_logger("angarium.storage")
 INTAKE_OWNER = """owner AS (
     SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
 )"""
-# The same for shards. `{shards}` is a parameter, a smallint[] without duplicates. `owner` has one row if
-# the process has the leases of all these shards, otherwise none.
+# The WITH queries for a statement that writes rows of shards. `{shards}` is a parameter, a smallint[]
+# without duplicates. `owner` has one row if the process has the leases of all these shards, otherwise
+# none. Every write of the statement must select from `owner`.
 SETTLE_OWNER = """leases AS MATERIALIZED (
     SELECT FROM shard_leases
     WHERE shard = ANY({shards}::smallint[]) AND process = {process}::uuid AND epoch = {epoch}::bigint
@@ -40,7 +41,8 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
     WHERE held = cardinality({shards}::smallint[])
 )"""
 
-# How long a takeover waits for a lock. After that, it ends the sessions that hold the lock.
+# How long a takeover waits for a lock. If it has waited this long, the takeover ends the database
+# sessions that hold the lock.
 _PATIENCE_MS = 3_000
 # How long a takeover's transaction can be idle. A node that freezes during its takeover must not block
 # other takeovers.
@@ -54,8 +56,9 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# Returns the processes that hold leases of the slots $1 or of the shards with the same numbers. If $2 is
-# true (a takeover of the whole database), also returns all other processes with the right to write.
+# Returns the processes that hold leases of the home slots $1, or of the shards that have the same numbers
+# as these slots. A takeover of the whole database passes true as $2: then the query also returns all
+# other processes that have the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -82,7 +85,8 @@ _STRIP_SHARDS = """
     UPDATE shard_leases SET process = $3::uuid, epoch = $2::bigint
     WHERE process = ANY($1::uuid[]) AND NOT shard = ANY($4::smallint[])
 """
-# Ends the sessions of intake and settle connections that hold locks on `processes` or `shard_leases`.
+# Ends the database sessions that hold locks on `processes` or `shard_leases`, if they belong to intake
+# connections or settle connections.
 _END_HOLDERS = """
     SELECT pg_terminate_backend(activity.pid, 5000)
     FROM pg_stat_activity AS activity
@@ -208,7 +212,8 @@ class Ownership:
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
             holders = [row[0] for row in found if row[0] != self.process]
-            # The holders' running statements have locked these rows FOR SHARE. The next two statements
+            # `holders` are the processes that lose their leases. A running statement of a holder has
+            # locked the holder's rows FOR SHARE. The next two statements lock these rows FOR UPDATE, and
             # therefore wait until the holders' statements have ended.
             await upkeep.fetch(
                 "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
@@ -224,8 +229,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # Do not delete the row of a standby, which has an epoch below 0 and gives no right to write.
-            # The standby can be writing its row in `nodes`, and that row refers to the row here.
+            # Do not delete the row of a standby. A standby's row has an epoch below 0, and gives no right
+            # to write. The standby can be writing its row in `nodes`, which refers to its row here.
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )

@@ -20,8 +20,8 @@ BATCH = 500  # rows that are sealed again, and locked, at a time: about 20 ms
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of encrypted values. Each value is bound to its place (see `SecretBox.seal`). `place` is
-    the pattern of the places, with `{}` for the id of the row."""
+    """A column of encrypted values. Each value is bound to the table and the row where it is stored (see
+    `SecretBox.seal`). `place` is the text that names them, with `{}` instead of the row's id."""
 
     table: str
     column: str
@@ -170,9 +170,9 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal again the next BATCH values of a column, with the first key of `box`. Only values that follow
-    the row `after`, and are sealed with another key, are sealed again. Return the last row; return None
-    if no such value is left.
+    """Encrypt up to BATCH values of a column with the first key of `box`, instead of the older key with
+    which they are encrypted. The values are the first ones with an older key in the rows after the row
+    `after`. Return the row of the last value, or None if no value with an older key is left.
 
     A value that changes between the read and the write is not overwritten. The version number of a row
     does not change, because other processes need not read the row again. Raises SecretBoxError if a value

@@ -42,8 +42,8 @@ class _Ring:
 
 
 class SecretBox:
-    """The box that encrypts and decrypts values. Its keys are replaced all at once, so any thread can use
-    the box at any time."""
+    """The box that encrypts and decrypts values. Any thread can use the box at any time, because one
+    assignment replaces all keys of the box."""
 
     def __init__(
         self, keys: Sequence[bytes], again: Callable[[], Sequence[bytes]] | None = None
@@ -84,7 +84,8 @@ class SecretBox:
         ring = self._ring
         nonce = secrets.token_bytes(_NONCE_BYTES)
         head = FORMAT + ring.first + nonce
-        # The head is authenticated as well, so a changed key id or nonce is detected.
+        # The head (format, key id, nonce) is authenticated as well. `open` therefore detects a change of
+        # the key id or the nonce.
         return head + ring.ciphers[ring.first].encrypt(nonce, plain, head + place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:

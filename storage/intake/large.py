@@ -43,11 +43,11 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group, each with the number of deliveries in the parts before it.
+    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it.
 
-    A part has some events with all their rows. The rows of destinations and customers are in a last part
-    of their own, whose number is 0. These rows stay locked from their write to the commit. They are
-    written last, because other statements can need them.
+    A part has some events with all their rows. The rows of destinations and customers are in a part of
+    their own, which is yielded last, with the number 0. These rows stay locked from their write to the
+    commit, and other statements can wait for them. The last part keeps this time short.
     """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}

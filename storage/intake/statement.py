@@ -87,15 +87,15 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
-# For a part of a large group. An earlier statement has drawn the seqs of the large group. $3 is the seq
-# of the part's first delivery.
+# Replaces `_GROUP` if the statement writes a part of a large group. An earlier statement has drawn the
+# seqs of the large group. $3 is the seq of the part's first delivery.
 _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
-# If another event holds an idempotency key, `held` returns that event's claim. ON CONFLICT DO UPDATE
-# locks the claim's row. ON CONFLICT finds this row even if the other event's transaction committed after
-# this statement began.
+# Claims the idempotency keys of the group's events. If an earlier event holds a key, `held` returns the
+# earlier event's claim, and ON CONFLICT DO UPDATE locks the row of this claim. ON CONFLICT finds the row
+# even if the earlier event's transaction committed after this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -170,8 +170,8 @@ def accept_statement(
 
     - `part`: the group is a part of a large group, and the third parameter is the seq of its first
       delivery. Otherwise the statement draws that seq from a sequence.
-    - `paired`: each event has exactly one delivery, and both are in the same order. Their columns can
-      then share parameters.
+    - `paired`: each event has exactly one delivery, and the deliveries are in the order of their events.
+      Columns that events and deliveries both have can then use the same parameters.
     """
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
@@ -218,7 +218,7 @@ def bound(
     and its epoch).
 
     `box` encrypts the secrets in the rows of files. `base` is the seq of the group's first delivery. If
-    it is None, the statement draws the seq.
+    `base` is None, the statement draws the seq from a sequence.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = list(map(_rare, events)).count(_NOT_RARE) < len(events)

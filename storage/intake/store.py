@@ -80,8 +80,8 @@ class PostgresIntake:
     async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
-        """Return None if this epoch gives no right to write. `base` is the seq of the first delivery. If
-        it is None, the statement draws the seq."""
+        """Write the group. Return None if `epoch` gives no right to write. `base` is the seq of the
+        group's first delivery. If `base` is None, the statement draws the seq from a sequence."""
         sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
@@ -135,8 +135,8 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `claims` has the claims of events that are not written. If another event holds a claim's key,
-        # the claim is in `lost`. If no event holds the key now, `unheld` has the claim's event.
+        # `claims` has the claims of events that are not written. If another event holds the key of such
+        # a claim, `lost` has the claim's event. If no event holds the key now, `unheld` has it.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

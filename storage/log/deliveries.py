@@ -72,8 +72,8 @@ _SENT = """
 SELECT version, url, headers, algorithm, template, config, method, authorizes
 FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
-# The delivery of a destination's test is inserted in its final state. No actor reads it, and no counter
-# counts it.
+# A user can test a destination: Angarium sends a test event to it at once. This statement inserts the
+# test's delivery in its final state. No actor reads this delivery, and no counter counts it.
 _INSPECTION = """
 WITH tested AS (
     INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, customer, payload)

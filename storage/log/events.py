@@ -76,7 +76,8 @@ def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
 
 
 def _matching(given: Mapping[str, tuple[str, Any]], first: int) -> str:
-    """The values of the conditions are the parameters from number `first` on."""
+    """Return SQL with one condition for each column. The first condition uses the parameter number
+    `first`, and each further condition uses the next parameter."""
     return "".join(
         f" AND {column} {condition.format(f'${place}')}"
         for place, (column, (condition, _)) in enumerate(given.items(), first)

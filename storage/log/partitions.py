@@ -199,8 +199,7 @@ async def finish_detaching(connection: Connection, partition: Partition) -> None
 
 
 async def attach(connection: Connection, partition: Partition) -> None:
-    """Attach a table with the right columns as a partition.
-
+    """Attach an existing table as a partition. The table must have the parent's columns.
     The lock that ATTACH takes on the parent does not conflict with reads and writes. CREATE TABLE ...
     PARTITION OF would wait for all running reads and writes, and delay all later ones.
     """

@@ -25,8 +25,8 @@ from storage.log.walk import step_statement, stream
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
-# For a delivery with one of these statuses, the possible values of the column `trouble`. With any other
-# status, `trouble` can also be null.
+# The values that the column `trouble` can have, for each status with which it is never null. With any
+# other status, `trouble` can be null.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
     DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
@@ -247,7 +247,8 @@ _INDEXES = {
 
 
 def _matches(names: tuple[str, ...], first: int) -> str:
-    """The values of the conditions are the parameters from number `first` on."""
+    """Return SQL with one condition for each name. The first condition uses the parameter number `first`,
+    and each further condition uses the next parameter."""
     places = {name: f"${place}" for place, name in enumerate(names, first)}
     texts = []
     for name in names:

@@ -7,8 +7,8 @@ from engine.log.observability import TroubleCount
 from storage.database.bridge import Pool
 from storage.log.walk import HIGHEST, id_bounds
 
-# For each row of `source`, counts the matching deliveries, at most $4. A partial index has all columns of
-# the condition, so PostgreSQL does not read the table `deliveries`.
+# Counts the matching deliveries for each row of `source`. The count stops at $4. A partial index has all
+# columns of the condition, so PostgreSQL does not read the table `deliveries`.
 _COUNT = """
 SELECT {key}, (
     SELECT count(*) FROM (

@@ -65,9 +65,10 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# The row comparisons and the ORDER BY clause have the leading columns of an index, and then the id. This
-# makes the planner use that index. If `=` compared the leading columns, the planner would choose an index
-# by its statistics. For a destination without rows, it could choose to read all rows of the environment.
+# The leading columns of an index and the id are compared together, as a row. ORDER BY has the same
+# columns. The planner therefore uses that index. If the leading columns had comparisons of their own with
+# `=`, the planner would choose an index by its statistics. For a destination without rows, it could then
+# choose an index along which it reads all rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -83,8 +84,8 @@ def stream(
     """Return the SQL for streams of a table's rows: one stream for each row of `source`.
 
     - `key`: SQL of a value that identifies a stream.
-    - `led`: the index's columns before the id, each with its value as SQL. If `led` is None, the streams
-      use the primary key.
+    - `led`: the names of the index's columns before the id. Each name is mapped to the SQL of the value
+      that the column must have. If `led` is None, the streams use the primary key.
     - `only`: SQL of further conditions.
     """
     order = ""

@@ -57,8 +57,8 @@ async def agree_on_parts(connection: Connection, wanted: int | None, first: int)
     None. An existing database keeps its number if `wanted` is None; otherwise its number becomes
     `wanted`. Raises PartsError if a running server uses another number than `wanted`.
 
-    The number can still change until the nodes of this server are registered, if another server starts in
-    between. Then the registration raises PartsError.
+    Another server that starts before the nodes of this server are registered can still change the number.
+    The registration of this server's nodes then raises PartsError.
     """
     async with locked(connection, Lock.OWNERSHIP), connection.transaction():
         await connection.fetch(_FIRST, wanted or first)

@@ -33,8 +33,8 @@ from storage.ownership import Ownership, active_node
 NAME_LOOK_S = 0.1  # between two checks whether another machine has this machine's name
 
 # Adds this standby's row to `processes`. The row's epoch is -1, which gives no right to write. Also
-# removes the rows of standbys that were probably killed: they have this standby's address, or have sent
-# no heartbeat for an hour. If such a standby was only suspended, it adds its row again.
+# removes the rows of other standbys that have this standby's address, or have sent no heartbeat for an
+# hour. Such a standby was probably killed. If it was only suspended, it adds its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -142,7 +142,7 @@ async def require_own_name(connection: Connection, machine: str) -> None:
 class Membership:
     """This node among the nodes of one database. Owner: the trio thread.
 
-    `liveness` has all nodes, with this one, as of the last heartbeat.
+    `liveness` has the state of all nodes, this node included, at the time of the last heartbeat.
     """
 
     def __init__(
