@@ -1,4 +1,4 @@
-"""The figures of other systems for the same work, from bench/baseline.toml."""
+"""The figures of other systems that did the work of our scenarios, from bench/baseline.toml."""
 
 import tomllib
 from functools import cache

@@ -36,12 +36,13 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# Requests for each inserted group, and system calls for each request. With 60,000 requests, a calibration
-# inserts 100 groups in 0.1 s, and makes 600,000 system calls in 0.1 s.
+# The number of requests determines the rest of a calibration: the calibration inserts one group of rows
+# for each 600 requests, and makes ten system calls for each request. With 60,000 requests, it inserts 100
+# groups in 0.1 s, and makes 600,000 system calls in 0.1 s.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: they extend the table's files and fill caches
-# Each floor is measured several times during a measurement of the service. If a floor's highest value,
+# Each floor is measured several times during a measurement of Angarium. If a floor's highest value,
 # divided by its lowest value, is more than `DRIFT`, the measurement was disturbed. On a shared machine, a
 # floor changes by 10 % within an hour.
 DRIFT = 1.15
@@ -146,9 +147,9 @@ def syscall_micros(calls: int) -> float:
 
 
 def floors(service: "Service") -> Floor:
-    """Measure the floors while a service is idle.
+    """Measure the floors (see the module) while the server `service` is idle.
 
-    The requests go to a separate receiver, so the counts of the run's own receiver stay unchanged.
+    The requests go to a receiver of their own, so the run's receiver does not count them.
     """
     import bench.service  # not at the top: the measuring process must not import it
     from storage.embedded.server import running_url
@@ -179,8 +180,9 @@ def around(measured: Sequence[Floor]) -> Floor:
 
 
 def drift(measured: Sequence[Floor]) -> float:
-    """Return the drift of the floor that changed most. The drift of a floor is its highest measured value
-    divided by its lowest. `Floor` lists the floors."""
+    """Return how much this machine's speed changed during a measurement, as a factor. Each floor (the CPU
+    time of a small standard task) was measured several times. The floor's highest value is divided by its
+    lowest value. The result is the highest of these quotients."""
     return max(
         (
             max(values) / min(values)

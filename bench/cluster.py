@@ -28,8 +28,8 @@ LINEAR = 0.9  # the least share of one node's deliveries a second times the node
 # Enough connections to keep a node's core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# The average number of events in one commit, for two scenarios. `single` has 64 connections; its number
-# was measured (docs/decisions/0071). `sixteen` has 16 connections, so a quarter of the number is assumed.
+# The average number of events in one commit. It was measured (docs/decisions/0071) for the scenario
+# `single`, with 64 connections. `sixteen` has 16 connections, so a quarter of this number is assumed.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
 # The stages before the answer.
 ACCEPTING = frozenset({"parse", "route", "commit"})
@@ -369,7 +369,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
-    """Return True if deliveries grow linearly up to the largest cluster."""
+    """Print a load's results. Return True if deliveries per second grow linearly with the nodes."""
     table = Table(title=load.name, title_justify="left")
     for column in ("nodes", "deliveries/s", "of linear"):
         table.add_column(column, justify="right")

@@ -78,7 +78,7 @@ def crowd(
 ) -> Crowd:
     """Copy a destination and its rule `count` times. The server reads the copies at its next start.
 
-    `template`: the ID of the destination. `key`: the API key of its environment (default: the service's).
+    `template`: the ID of the destination. `key`: the API key of its environment (default: `service.key`).
     In `url`, `{}` is replaced by the number of the copy. `customers`: each copy has its own customer;
     otherwise all copies in an environment get the same events. `workspaces`: each copy has its own
     workspace, and the workspaces are evenly distributed over the workers.

@@ -62,9 +62,10 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """The events posted to the group `to` (default: the first group). Their number is `events`, or, if
-    `events` is 0, `rate` times `seconds`. `warm`: the number of events posted before each measurement.
-    `bench.load.Plan` describes the other fields."""
+    """The events posted to a group of destinations. `to`: the group's name (in a file, the first group
+    is the default). The number of events is `events`.
+    If `events` is 0, it is `rate` times `seconds`. `warm`: the number of events posted before each
+    measurement. `bench.load.Plan` describes the other fields."""
 
     to: str
     events: Count = 0

@@ -36,8 +36,8 @@ class Spread(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, rename="camel"):
-    """The figures of one scenario at one release. `floor`: the mean of all floors that were measured with
-    them."""
+    """The figures of one scenario at one release. `floor`: the CPU time of small standard tasks (see
+    `bench.calibration`), as the mean of all measurements of this scenario."""
 
     release: str
     scenario: str

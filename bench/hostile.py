@@ -32,8 +32,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a row for the server. `grown_mib`: the highest memory during the row, minus the memory
-    at the row's start."""
+    """The cost of one kind of input (a row of `bench.inputs`) for the server. `grown_mib`: the server's
+    highest memory while the bench sends this input, minus its memory before."""
 
     cpu_ms: float
     step: Step | None
@@ -52,8 +52,8 @@ class Cost:
 
 
 class Loop:
-    """Finds the long steps of a server's event loop since the creation of this object, in the server's
-    log and in its statistics."""
+    """Finds the long steps of a server's event loop since the creation of this object. It reads the steps
+    from the server's log and statistics."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

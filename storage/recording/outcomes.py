@@ -154,12 +154,13 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# The condition for the second run of a group's statement. There are two cases:
+# A group's statement runs a second time if the result of its first run is unknown. The second run
+# succeeds in two cases:
 #
 # - The first run wrote nothing. The second run must then change all deliveries and insert all attempts.
 # - The first run wrote everything. The second run must then insert no attempt and make no lasting change.
 #
-# If a settlement only changes the time of a retry, its change is not `lasting`: the second run makes this
+# A change is not lasting if the settlement only changes the time of a retry. The second run makes such a
 # change again.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,

@@ -61,8 +61,9 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return the share of single successes, and a mark for each success. The mark is True if the success
-    is single. A destination's test is never marked, because it does not count in the analytics.
+    """Return the share of single successes, and a mark for each success. A success is single if no other
+    success of the group is for the same destination. The mark of a single success is True. The success
+    of a destination's test gets False, because it does not count in the analytics.
 
     The share is NONE, without marks, if too few successes are single (`_ONE_IN`), or if one success is so
     old that its hour can already be rolled up.

@@ -142,7 +142,8 @@ async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStat
 
 
 def cursor_of(queue: int, seq: int) -> str:
-    """Return the cursor that continues after the PENDING delivery of the class `queue` with this seq."""
+    """Return the cursor for a read that begins after a PENDING delivery. `queue` and `seq` are the class
+    and the seq of this delivery."""
     return str(UUID(int=queue << _SEQ_BITS | seq))
 
 

@@ -1,4 +1,5 @@
-"""The reads and writes of running replay jobs: counts, the next originals, and the chunks of replays."""
+"""The reads and writes of running replay jobs: counts, the next deliveries to replay (the originals), and
+the chunks of replays."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -112,7 +113,7 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> ReadRange:
-        """Read the next originals of a destination, beginning after `leg.cursor`.
+        """Read the next originals (deliveries to replay) of a destination, beginning after `leg.cursor`.
 
         If `lane` is given, the lane was parked, and earlier reads skipped its originals. Then read only
         originals of this lane, from its own cursor (`leg.parked[lane]`) to `leg.cursor`.
@@ -281,8 +282,8 @@ def _leg_with_lanes(row: Record) -> Leg:
 
 
 def query_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
-    """Return the name of the query that finds a job's originals, and the arguments that this query has in
-    addition to those of `place_of`."""
+    """Return the name of the query that finds the deliveries that a job replays. Also return the further
+    arguments of this query, which follow the arguments that `place_of` returns."""
     selection = job.selection
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)
@@ -298,8 +299,8 @@ def place_of(
     until: str | None = None,
     types: list[str] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the arguments $1 to $9 of the statements that read or count a job's originals. `types`: the
-    event types of the originals; None: all types."""
+    """Return the arguments $1 to $9 of the statements that read or count the deliveries that a job
+    replays. `types`: the event types of these deliveries. None means all types."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))

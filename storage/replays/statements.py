@@ -49,8 +49,8 @@ SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
        (SELECT count(*) FROM examined) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
 FROM matched"""
-# If ${lane} is given, only the rows of this lane; otherwise all rows except those of the parked lanes
-# (${others}).
+# The condition that selects rows by lane. If ${lane} is given, this condition selects the rows of this
+# lane. Otherwise it selects all rows except the rows of the parked lanes, which are ${others}.
 _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
 )
@@ -81,19 +81,22 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 @cache
 def types_statement(query: str) -> str:
     """Return the SQL that groups the examined rows by event type. For each type, it reads the number of
-    rows and their highest ID. `query`: the name in `_QUERIES` of the query that examines the rows."""
+    rows and their highest ID. `query`: the key in `_QUERIES` of a query. This query reads the rows to
+    examine."""
     return _TYPES.format(query=_QUERIES[query].replace("$10", "$6"))
 
 
 @cache
 def count_statement(query: str) -> str:
-    """Return the SQL that counts, by event type, the examined rows that match (`_MATCHES`)."""
+    """Return the SQL that examines rows of deliveries, and counts the rows that match (`_MATCHES`) for
+    each event type."""
     return _COUNT.format(query=_QUERIES[query], matches=_MATCHES)
 
 
 @cache
 def read_statement(query: str) -> str:
-    """Return the SQL that reads the examined rows that match (`_MATCHES`), each with its event."""
+    """Return the SQL that examines rows of deliveries, and reads the rows that match (`_MATCHES`) and
+    their events."""
     first = 10 if query == "straight" else 11
     return _READ.format(
         query=_QUERIES[query],

@@ -56,8 +56,8 @@ class Housekeeping:
         self._due.set()
 
     async def run_once(self) -> list[str]:
-        """Do the work that is due, and return the removed partitions. Raises StoreError if a part fails;
-        the next run does the rest."""
+        """Make the missing partitions and remove old rows. Return the removed partitions. Raises
+        StoreError if a step fails. The next run then does this step and the steps after it."""
         connection, now_ms, days = self._connection, self._now_ms(), self._retention_days
         # Partitions come first: they must be made even if a removal fails.
         self._on_range(await make_partitions(connection, now_ms))

@@ -31,9 +31,10 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
-# Deletes the files of removed events, and marks the contents of these files in `file_suspects`, to be
-# checked later. This statement also raises the number `marks` of a mark that already exists. A check that
-# is running at that time has read the lower number, and therefore does not remove the mark.
+# Deletes the files of removed events. For the content of each deleted file, the statement inserts a row
+# into `file_suspects`: another job later checks whether any other file uses the content. If the content
+# already has a row, the statement raises the row's number `marks`. A check that is running at that time
+# has read the lower number, and therefore does not remove the row.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
@@ -71,7 +72,8 @@ async def remove_old_partitions(
     of the removed partitions.
 
     A partition has the rows of one day. All partitions of a day are kept while a delivery of this day is
-    unsettled. The day's events are also kept while a replay or an inspection of a later day needs them.
+    unsettled. The day's events are also kept while a delivery of a later day needs them: a replay, or a
+    delivery that a destination's test has made.
     """
     # Use the earlier of two times: this server's time and the database's time. If only one of the two
     # clocks is wrong and far ahead, retention does not remove the whole log.
@@ -119,8 +121,8 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
     elif Partition("deliveries", partition.day).name in kept:
         found = True
     elif partition.table == "events":
-        # A delivery and its event can be of different days only if the delivery is a replay or an
-        # inspection. Replays and inspections are few, and have their own index.
+        # A delivery and its event can be of different days only if the delivery is a replay, or was made
+        # by a destination's test. Such deliveries are few, and have their own index.
         low, high = bounds_of(partition.day)
         found = await connection.fetch_value(
             f"""
