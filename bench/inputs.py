@@ -129,8 +129,8 @@ def listed(counts: Counter[Any]) -> str:
 
 
 def schemas(place: Place) -> str:
-    """C1: create each schema of `SCHEMAS`. Then post the schema's event three times, and preview this
-    event three times."""
+    """The row C1: create each schema of `SCHEMAS`. Then post the schema's event three times, and preview
+    this event three times."""
     found = []
     for name, (schema, value) in SCHEMAS.items():
         kind = f"judged.{name}"
@@ -175,8 +175,8 @@ def many_rules(place: Place) -> None:
 
 
 def rules(place: Place) -> str:
-    """C2: preview and post events of new types. Then start a dry run of a replay, and measure how long a
-    replay of another workspace takes meanwhile."""
+    """The row C2: preview and post events of new types. Then start a dry run of a replay, and measure how
+    long a replay of another workspace takes during the dry run."""
     statuses: Counter[Any] = Counter()
     for number in range(8):
         event = {"eventType": _pattern(0)[: -2 * number or None], "payload": {}}
@@ -303,8 +303,8 @@ def _dead_again(place: Place, delivery: str, attempts: int) -> None:
 
 
 def records(place: Place) -> str:
-    """H4: retry a dead letter many times. Then many connections request its record, and do not read the
-    answers."""
+    """The row H4: retry a dead letter many times. Then request its record over many connections, and do
+    not read the answers."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Rude) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         to = place.destination(f"http://127.0.0.1:{server.server_port}/", "rude")
@@ -330,7 +330,8 @@ def records(place: Place) -> str:
 
 
 def loops(place: Place) -> str:
-    """M5: deliver events to the service itself. A script turns each event into two."""
+    """The row M5: make a destination whose URL is the measured server's own. The destination's script
+    turns each event into two new events."""
     name = f"loop{secrets.token_hex(3)}"
     own = {"Authorization": f"Bearer {place.key}"}
     to = place.destination(f"{place.service.url}/events/batch", f"{name}.*", headers=own)
@@ -341,8 +342,8 @@ def loops(place: Place) -> str:
     place.made("/events", {"eventType": f"{name}.first", "payload": {}})
     time.sleep(LOOP_S)
     pending = place.ask("GET", f"/destinations/{to}/health")[1]["queue"]["pending"]
-    # Each event goes through the service again, as two events: each hop doubles their number. After
-    # HOP_LIMIT hops the service refuses the events, so no more than 2**HOP_LIMIT deliveries are pending.
+    # Angarium delivers each event to itself, as two new events. Each such hop doubles the number of
+    # events. After HOP_LIMIT hops it refuses them, so at most 2**HOP_LIMIT deliveries are pending.
     place.most("pending", pending, 2**HOP_LIMIT)
     failed = place.ask("GET", f"/deliveries?destinationId={to}&status=FAILED&limit=100")[1]["items"]
     reason = "none was refused"

@@ -45,8 +45,9 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The CPU time for an event, divided by the floor that was measured just before. `void`: why the
-    measurement does not count; empty if it counts."""
+    """The CPU time for an event, divided by the CPU time of a bare request and its answer (the floor),
+    which was measured just before. `void`: the reason why the measurement does not count; empty if it
+    counts."""
 
     times_floor: float
     void: str
@@ -74,8 +75,8 @@ def in_turns(
 ) -> Measurement:
     """Measure `first` and `second` once in each round, in alternating order, after a warm-up round.
 
-    After `rounds` rounds, further rounds follow until the confidence interval of the ratio is at most
-    `wide` wide, or until there are `most` rounds.
+    The result has the ratio of the second cost to the first. After `rounds` rounds, further rounds follow
+    until the confidence interval of this ratio is at most `wide` wide, or until there are `most` rounds.
     """
     sides = (first, second)
     for side in sides:

@@ -1,8 +1,8 @@
 """Ratios of repeated measurements, and their confidence intervals.
 
 The intervals are computed with Student's t from the logarithms of the values. The logarithm of a ratio is
-a difference of logarithms, and the errors of these are symmetric. A bootstrap is not used, because its
-intervals are too narrow with only three to ten repetitions.
+a difference of two logarithms, and its error is symmetric. A bootstrap is not used, because its intervals
+are too narrow with only three to ten repetitions.
 """
 
 import math

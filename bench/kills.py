@@ -86,7 +86,7 @@ def _verdict(
     known = [entry for entry in log if entry[1] in accepted]
     out_of_order = disorder(known, lambda number: number // LANE_SPAN)
     # An event can arrive twice if the server is killed after the first arrival and before the server
-    # records the delivery. A second arrival is an error if no kill was between the two.
+    # records the delivery. A second arrival is an error if no kill was between the two arrivals.
     unexplained = [
         pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
     ]

@@ -228,8 +228,8 @@ def _relayed(
     """Return the latencies from request to receiver, for relayed events and for the other events.
 
     A connection belongs to the worker that owns the workspace of the connection's first event. Here, each
-    connection posts to two workspaces in turns, and the two workers own one of these workspaces each. So
-    the connection's worker relays every second event to the other worker.
+    connection posts to two workspaces in turns. The connection's worker owns the first workspace. The
+    other worker owns the second workspace, so every second event is relayed to the other worker.
     """
     near, far = made.keys[0], made.keys[1]
     plan: Figures = {"keys": [near, far], "keys_of_connection": 2, "connections": 16}

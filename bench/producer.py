@@ -1,5 +1,5 @@
-"""The cost of the client library: events through a producer, and single events from one and from many
-tasks."""
+"""The CPU cost of an event in the Python client: for events that a producer sends, and for single events
+that one task or many tasks send."""
 
 from bench.checks import require
 from bench.programs import Module

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench.load.plan import LANE_SPAN, NUMBER, Plan, own_payload
 
-# The default payload of all measurements. The generator puts a number and a time before it. The whole
-# payload has about 250 bytes.
+# The default payload of all measurements, without its beginning. The generator puts the event's number
+# and a time before this text. The whole payload has about 250 bytes.
 _CLASSIC = (
     b',"order":{"id":"ord_81723","total":12999,"currency":"EUR"},'
     b'"customer":{"id":"cus_4431","name":"Ada Lovelace"},'
     b'"items":[{"sku":"A-100","qty":2},{"sku":"B-200","qty":1}],'
     b'"note":"leave it with the neighbour please"}'
 )
-# A payload of a given size has a list of items, like an order. A note of the missing length follows.
+# A payload of a given size has a list of items, like an order, and then a note. The note fills the
+# payload up to the given size.
 _ITEM = b'{"sku":"A-100","qty":2},'
 _FRAME = b',"items":[%b],"note":"%b"}'
 _FRAME_BYTES = len(_FRAME % (b"", b""))

@@ -25,8 +25,9 @@ class Plan:
     batch: int = 1
     # Due events a second. Latency and `sentAt` count from the due time.
     rate: float = 0.0
-    # `[[rate, seconds], ...]`: steps that follow each other. They determine `events`. An event that is
-    # not posted before its step ends is not posted at all, and is reported as `unsent`.
+    # `[[rate, seconds], ...]`: steps that follow each other. The steps determine the number of events: a
+    # plan with steps must leave out `events`. An event that is not posted before its step ends is not
+    # posted at all, and is reported as `unsent`.
     steps: list[list[float]] = field(default_factory=list)
     # The number of event types. If it is 0, all events have the type `event_type`. Otherwise the types
     # are `<stem>.0`, `<stem>.1` and so on. Each type gets the same number of events, unless `zipf` is

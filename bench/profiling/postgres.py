@@ -42,8 +42,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spent:
-    """The difference of two readings: CPU seconds by role, the CPU seconds of all roles in the kernel,
-    and bytes of write-ahead log."""
+    """The difference of two readings: the processes' CPU seconds by purpose (`by_role`), the CPU seconds
+    that all processes spent in the kernel, and the bytes of write-ahead log."""
 
     by_role: dict[str, float]
     system_s: float

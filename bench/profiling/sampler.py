@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# The CPU time between two samples. It gives 333 samples in a second of CPU. A kernel with a timer of
-# 250 Hz sends the signal only every 4 ms, so it gives 250 samples in a second of CPU.
+# The CPU time between two samples. With 3 ms, there are 333 samples in a second of CPU. A kernel with a
+# timer of 250 Hz sends the signal only every 4 ms. There are then 250 samples in a second of CPU.
 INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of other threads' samples
 CALL = (

@@ -185,8 +185,8 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """Return the program with which a stack's system call exchanges bytes, such as `receivers`. Return
-    None if the stack does not end with a system call."""
+    """If a sampled stack ends with a system call for sockets, return the program with which the calling
+    module communicates, such as `receivers`. Otherwise return None."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -204,14 +204,15 @@ def split(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of each module. The time of a system call counts for the module that makes it."""
+    """Return the share of each module in the samples. The time of a system call counts for the module
+    that makes the call."""
     return _shares((module_of(stack.split(";")), count) for stack, count in stacks.items())
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return the name for which a stack counts. A stack that ends with a system call counts for `system
-    calls, <program>`, with the program that `system_call_of` returns. Any other stack counts for its
-    stage."""
+    """Return the name under which the profile counts a sampled stack. If the stack ends with a system
+    call for sockets, the name is `system calls, <program>`, with the result of `system_call_of`.
+    Otherwise the name is the stack's stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
