@@ -9,8 +9,8 @@ from bench.service import Service, call
 
 LOOK_S = 0.05
 # A server rests if it and its database together used at most two clock ticks of CPU in the last 0.15 s
-# (`RESTING_LOOKS` times `LOOK_S`). Timers, leases and PostgreSQL's background writer always use some
-# milliseconds a second.
+# (`RESTING_LOOKS` times `LOOK_S`). If the wait takes longer than `UPKEEP_S`, only the server's CPU counts
+# from then on. Timers, leases and PostgreSQL's background writer always use some milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum
@@ -46,7 +46,7 @@ def _rests(service: Service, give_up: float) -> tuple[float, float]:
 
 def recorded(service: Service, key: str = "", destination: str = "") -> bool:
     """Return True if an environment has no unsettled delivery. `key` is an API key of the environment
-    (default: the service's key). With `destination`, only its deliveries count."""
+    (default: `service.key`). With `destination`, only deliveries to this destination count."""
     narrowed = f"&destinationId={destination}" if destination else ""
     return not any(
         call(

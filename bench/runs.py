@@ -140,7 +140,8 @@ class Files:
 
 def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
     """Return the reasons for exit code 1. Broken promises and failed measurements are reasons. If
-    `strict`, void measurements, drifted floors and missed bars are reasons too."""
+    `strict`, three more things are reasons: void measurements, missed bars, and a floor (the CPU time of
+    a small standard task) that changed too much during a run."""
     found = []
     bad = {"broken", "failed", *(["void"] if strict else [])}
     for run in runs:

@@ -1,6 +1,6 @@
 """A scenario: a named measurement on new servers, from a file or from a function.
 
-The project's bars apply to its default sizes.
+A scenario's bars (limits for figures) apply to the scenario's default sizes.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,8 +72,8 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Figures that are not numbers become notes. `serve` makes the server. If `serve` is the default, the
-    caller of the scenario can pass another function that makes the server.
+    Figures that are not numbers become notes. `serve` makes the server. The caller of the scenario can
+    pass another function that makes the server. That function is used only if `serve` is the default.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

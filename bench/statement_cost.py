@@ -61,8 +61,8 @@ class Spent:
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
         """Return a group of successful outcomes with a time `minute` minutes from now. The CPU for making
-        the group counts too. Otherwise, a source tree in which the settle statement itself does a part of
-        this work could not be compared."""
+        the group counts too. The reason is that another source tree can leave a part of this work to the
+        settle statement, and the costs of both trees must be comparable."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])

@@ -61,9 +61,10 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Let the process of `bench.statement_cost` make one measurement. For each statement, the result
-        has the CPU microseconds that the client and the database use for one delivery. `logBytes` is the
-        size of the write-ahead log that both statements together write for one delivery."""
+        """Let the process of `bench.statement_cost` make one measurement of the accept statement and the
+        settle statement. For each of the two, the result has the CPU microseconds of the client and of
+        the database for one delivery. `logBytes` is the size of the write-ahead log that the accept
+        statement and the settle statement together write for one delivery."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")

@@ -1,7 +1,8 @@
-"""A variant of `angarium` whose process its own user account can inspect: `python -m bench.traceable`.
+"""A variant of `angarium` that allows other processes of its user account to inspect its process:
+`python -m bench.traceable`.
 
-A normal server forbids the inspection (`api/core_dumps.py`). Only root can then count the descriptors of
-the process or reset the peak of its memory.
+A normal server forbids this (`api/core_dumps.py`). Only root can then count the descriptors of the
+server's process or reset the peak of its memory.
 """
 
 

@@ -1,5 +1,5 @@
-"""Transform scripts: the cost of a transformed delivery compared with a plain one, and the effect of
-hostile scripts on other workspaces.
+"""Transform scripts: the cost of a delivery with a script compared with a delivery without a script, and
+the effect of hostile scripts on other workspaces.
 """
 
 import subprocess
@@ -73,9 +73,9 @@ def transforms(
     seconds: int,
     hostile_rate: int,
 ) -> Measurement:
-    """Compare the cost of events for destinations without scripts and with scripts. Then measure the
-    latency of both kinds of destination, with and without running hostile scripts of another
-    workspace."""
+    """Compare the cost of an event for destinations without scripts and for destinations with scripts.
+    Then measure the latency for both kinds of destination: first alone, then while hostile scripts of
+    another workspace run."""
     for number in range(destinations):
         service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
         made = service.destination(

@@ -216,7 +216,8 @@ def adapting(
     warm: float,
     finding: float,
 ) -> Measurement:
-    """Measure `auto` at several receivers, and at each receiver also a few fixed settings."""
+    """Measure the concurrency `auto` (adapted by the server) and a few fixed concurrencies, at each of
+    several receivers."""
     figures: dict[str, float] = {}
     notes: dict[str, str] = {}
     steps: list[Step] = []

@@ -60,8 +60,8 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Answer(Struct, frozen=True):
     """The answer to a request. The receiver sends `status` after `after_s` seconds. If `after_s` is
-    infinite, the receiver never answers. `hung`: if True, the arrival of the request has the time of the
-    answer, not the time at which the request was received."""
+    infinite, the receiver never answers. `hung`: if True, the receiver records the time of the answer as
+    the time of the request's arrival. Otherwise it records the time at which it received the request."""
 
     status: int = 200
     after_s: float = 0.0

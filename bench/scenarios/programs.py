@@ -35,7 +35,7 @@ from bench.tune import adapting
 def neighbour(
     service: Service, receiver: Receiver, *, stuck: int, rate: int, seconds: int
 ) -> Figures:
-    """Measure a healthy destination alone, then next to one that never answers."""
+    """Measure a healthy destination: first alone, then together with a destination that never answers."""
     service.destination(receiver.url + "/hook", ["healthy"], concurrency=16)
     service.destination(receiver.url + "/never", ["stuck"], concurrency=16, timeoutMs=60_000)
     plan: Figures = {"connections": 4, "rate": rate, "event_type": "healthy"}
@@ -58,8 +58,9 @@ def neighbour(
     }
 
 
-# The sizes of the search for the knee. The first rate is below any server's knee. A step has thousands of
-# events, because the p99 of fewer events is inaccurate.
+# The sizes of the search for the knee, which is the highest rate that the server sustains. The first rate
+# is below any server's knee. A step has thousands of events, because the p99 of fewer events is
+# inaccurate.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,
