@@ -14,9 +14,9 @@ def depends_on_machine(figure: str) -> bool:
 
 
 def in_floors(figure: str, value: float, send_micros: float) -> float:
-    """Return a figure as a multiple of the floor. `send_micros` is the CPU of a bare request. A time is
-    divided by this CPU. A rate is divided by the number of bare requests a second that one core could
-    send. Any other figure is returned unchanged."""
+    """Return a figure as a multiple of the floor, which is the CPU of a bare request (`send_micros`). A
+    time is divided by the floor. A rate is divided by the number of bare requests a second that one core
+    could send. Any other figure is returned unchanged."""
     found = _UNIT.search(figure)
     if found is None:
         return value

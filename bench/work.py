@@ -62,12 +62,12 @@ def work(
     timeline: Timeline | None = None,
     profiled: bool = False,
 ) -> Done:
-    """Run a plan of the load generator. Wait until its deliveries have arrived and their outcomes are
-    recorded.
+    """Post the events of a plan with the load generator. Wait until the deliveries of these events have
+    arrived, and until the outcomes of the deliveries are recorded.
 
     `due` takes the number of accepted events and returns the number of arrivals to expect. `settled`
-    returns True once the outcomes of the deliveries are recorded (default: once the service's environment
-    has no unsettled delivery). Raises Broken if outcomes stay unrecorded.
+    returns True once the outcomes are recorded. By default, this is once the environment of `service.key`
+    has no unsettled delivery. Raises Broken if outcomes stay unrecorded.
     """
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:

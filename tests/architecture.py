@@ -82,7 +82,7 @@ def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
 
 
 def methods_and_functions(trees: Iterable[ast.Module]) -> tuple[set[str], set[str]]:
-    """Return the names of all methods except properties, and of all functions of modules."""
+    """Return two sets of names: methods that are not properties, and functions at module level."""
     methods, functions = set[str](), set[str]()
     for tree in trees:
         methods |= {
@@ -153,7 +153,8 @@ def graph(package: str) -> dict[str, set[str]]:
 
 
 def cycles(uses: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:
-    """Return the groups of parts that all import each other, directly or through others."""
+    """Return the groups of parts in which each part imports each other part, directly or through further
+    parts."""
     reached: dict[str, set[str]] = {}
     for part in uses:
         found, left = reached.setdefault(part, set()), [part]

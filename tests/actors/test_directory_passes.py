@@ -39,8 +39,9 @@ async def test_sleepers_come_about_a_few_at_a_time(
 async def count_between_turns(
     monkeypatch: pytest.MonkeyPatch, method: str, act: Callable[[World], Awaitable[object]]
 ) -> list[int]:
-    """Run `act`, which calls `method` once for each of 100 actors, beside another task. Return how many
-    calls there were before, between and after that task's turns."""
+    """Run `act`, which calls `method` once for each of 100 actors. Another task runs at the same time.
+    Return the number of calls before this task's first turn, between each two of its turns, and after
+    its last turn."""
     monkeypatch.setattr("engine.core.split_table.WHOLE", 8)
     monkeypatch.setattr("engine.actors.directory.STIR_AT_ONCE", 10)
     monkeypatch.setattr("engine.actors.directory.RETIRE_AT_ONCE", 10)

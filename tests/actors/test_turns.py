@@ -1,6 +1,7 @@
 """The number of turns that actors need for their deliveries. The dispatcher gives the turns.
 
-An actor can also send an attempt, judge its outcome, or note its commit immediately. This takes no turn.
+An actor can also send an attempt immediately, without a turn. It can immediately judge the outcome of an
+attempt, and note the commit of an outcome.
 """
 
 from collections.abc import Callable, Sequence

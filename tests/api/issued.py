@@ -32,8 +32,9 @@ class Issued:
             self.secrets.add(secret)
 
     def sent(self, document: Any) -> None:
-        """Record the secrets in a destination's document that a caller sends. They are values of the
-        document's `headers`, and values of its `config` for a template."""
+        """Record the secrets in a request body that configures a destination. The secrets are values in
+        the body's `headers`, and in its `config`, which has the settings of the destination's
+        template."""
         headers = document.get("headers") if isinstance(document, dict) else None
         if isinstance(headers, dict):
             for name, value in headers.items():

@@ -106,7 +106,8 @@ async def _by_http2(house: House, asked: Asked) -> Response:
 
 
 async def _by_http2_at_once(house: House, asked: Asked) -> Response:
-    """Send head and body in one piece. The door serves such a request without the library `h2`."""
+    """Send head and body in one piece. The door (Angarium's own HTTP server) serves such a request
+    without the library `h2`."""
     client = await dial(house)
     flushed, client.flush = client.flush, trio.lowlevel.checkpoint  # type: ignore[method-assign]
     fields = [*asked.fields.items(), ("content-length", str(asked.length))]
@@ -121,7 +122,8 @@ async def _by_http2_at_once(house: House, asked: Asked) -> Response:
 async def _by_quart(
     house: House, asked: Asked, more: Sequence[tuple[bytes, bytes]] = ()
 ) -> Response:
-    """Call the application as another ASGI server does, without the door. `more`: further fields."""
+    """Call the application as another ASGI server does, without the door (Angarium's own HTTP server).
+    `more`: further header fields of the request."""
     scope = scope_of(parse_head(asked.head()), "unused", ("127.0.0.1", 1), ("127.0.0.1", 2), False)
     del scope["state"]
     scope["headers"] = [*scope["headers"], *more]

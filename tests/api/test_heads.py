@@ -109,8 +109,8 @@ class Doors:
     ) -> None:
         """Send a request to both doors and compare their answers.
 
-        If the house's door would pass the request on to the application, the request is not sent. It is
-        only counted in `passed`.
+        One door (`house.door`) answers some requests without the application. If this door would pass the
+        request on to the application, the request is not sent. It is only counted in `passed`.
         """
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), DirectAnswer):
             self.passed += 1
@@ -292,7 +292,8 @@ async def test_an_unknown_credential_is_refused_without_the_application(
     house: House, plain: FrontDoor, rest: str
 ) -> None:
     """If a worker does not know a credential, the credential can be new. So the worker first reads the
-    newest configuration, then refuses the request itself."""
+    newest configuration. If the credential is still unknown, the worker's door refuses the request
+    without the application."""
     caught_up = 0
 
     async def catch_up() -> None:

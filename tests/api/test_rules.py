@@ -169,7 +169,8 @@ async def test_the_patterns_of_a_rule_have_a_bound_together(
     path = f"/routing-rules/{made['id']}"
     refused = await api("PATCH", path, {"eventTypes": [*patterns, "a"]})
     assert (refused.status, refused.paths) == (400, ["eventTypes"])
-    # The limit becomes lower than the rule's patterns. The rule can still be disabled and renamed.
+    # The limit on characters becomes lower than the number of characters in the rule's patterns. The rule
+    # can still be disabled and renamed.
     monkeypatch.setattr(control, "MAX_PATTERN_CHARACTERS", limit - 1)
     assert (await api("POST", f"{path}/disable", {})).status == 200
     assert (await api("PATCH", path, {"name": "other"})).status == 200

@@ -189,8 +189,9 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        # The first two requests end at 0.02 s. In a share of two places, each place then stays empty for
-        # as long as its request took. So no other request can use these places before 0.04 s.
+        # The first two requests take 0.02 s. In a share of two places, a place whose request has ended
+        # stays empty for as long as this request took. So no other request can use the two places before
+        # 0.04 s.
         with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2

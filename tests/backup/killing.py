@@ -23,9 +23,9 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 def main(step: str, what: str, *arguments: str) -> None:
     """Run a backup or a restore, and kill this process at `step`.
 
-    `step` is a step that the backup or restore reports as its progress, followed by a blank, or the name
-    of a file or folder. With a name, the process is killed before this file or folder is renamed or
-    removed.
+    `step` has one of two forms. If it ends with a blank, it is a step that the backup or restore reports
+    as its progress: the process is killed at this report. Otherwise `step` is the name of a file or of a
+    folder: the process is killed before the file is renamed, or before the folder is renamed or removed.
     """
 
     def progress(now: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""A document of results with made-up numbers, to try reports with."""
+"""A document of results with made-up numbers, for tests of the reports."""
 
 import random
 

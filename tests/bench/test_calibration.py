@@ -1,5 +1,5 @@
-"""The floors: the CPU time of the least work that an event service must do. They are measured before
-and after each measurement."""
+"""The floors: the CPU time of the least work that an event service must do. The bench measures the floors
+before and after each measurement of Angarium."""
 
 from pathlib import Path
 from types import SimpleNamespace
