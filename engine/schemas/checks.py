@@ -102,7 +102,8 @@ class ActiveSchemas:
         self.types: set[tuple[int, str]] = set()  # environment and event type; other parts read it
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Set the version that events of a type are checked against; None: no check."""
+        """Set the schema version that events of a type are checked against. With None, they are not
+        checked."""
         present = self._models.check_of(environment, event_type)
         if active is None:
             self.types.discard((environment, event_type))

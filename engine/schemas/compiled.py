@@ -231,8 +231,8 @@ def _names_complained_of(schema: Any, steps: Steps) -> int:
     Each of these errors contains the whole object.
 
     Each missing member of a `required` is an error, so the number is the length of the longest
-    `required`. If the schema has a `propertyNames`, each member of the object can be an error. Then
-    return `EACH`.
+    `required`. With a `propertyNames`, each member of an object can be an error, so the number has no
+    limit. In this case, return the marker `EACH`.
     """
     most = 1
     for value in objects_of(schema, steps):
@@ -314,7 +314,8 @@ def _cut(message: str) -> str:
 
 
 def _exact(payload: bytes) -> Any:
-    """Decode numbers with all their digits. A lone surrogate becomes U+FFFD."""
+    """Return the decoded JSON of a payload. Numbers keep all their digits. A lone surrogate becomes
+    U+FFFD."""
     text = (without_surrogates(payload, b"\\ufffd") if b"\\u" in payload else payload).decode()
     return json.loads(text, parse_int=_integer, parse_float=Decimal)
 

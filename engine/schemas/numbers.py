@@ -16,7 +16,7 @@ from engine.schemas.places import objects_of, values_of
 
 BASE = 15  # to convert a long number, and to tell whether it is an integer
 COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `const`
-DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
+DIVIDED = 300  # to divide it by a `multipleOf` that is no integer; both become fractions
 # The price of a long number with d digits is 1 + d / DIGITS + d * d / SQUARE times the price of a long
 # number with few digits.
 DIGITS, SQUARE = 64, 20_000
@@ -41,7 +41,7 @@ class Prices(Struct, frozen=True):
 
 
 def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
-    """Return the prices of the long numbers in payloads of a valid schema, whose weight is `weight`."""
+    """Return the prices of long numbers in payloads. `schema` is valid, and `weight` is its weight."""
     steps = steps or Steps()
     compared = divided = unique = refers = 0
     for each in objects_of(schema):  # an object that is no subschema can only raise the price
@@ -117,9 +117,9 @@ def _rounded(number: int | Decimal) -> float:
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
     """For each long number in a value, yield the number of its digits, and the nearest float.
 
-    A number counts as if it were written without an exponent: 1e400 has about 400 digits. If the exponent
-    is EXACT_DIGITS or more, only the digits before the exponent are counted. If `divides` is set, very
-    large and very small floats count as long numbers.
+    If a number has an exponent below EXACT_DIGITS, its digits are counted as if it were written without
+    the exponent: 1e400 has about 400 digits. If the exponent is larger, only the digits before the
+    exponent are counted. If `divides` is set, very large and very small floats are also long numbers.
     """
     waiting = [value]
     while waiting:

@@ -19,12 +19,13 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_LISTED = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
-# The subschema of such a keyword is not replaced by its outline. The outline of a subschema can accept
-# more values than the subschema. But the more values the subschema of `not` accepts, the more values
-# `not` refuses. With the outline, `not` could refuse a payload that the schema accepts. The same is true
-# for the other two keywords.
+# The subschemas of these keywords are not replaced by their outlines. An outline can accept more values
+# than its subschema, and `not` refuses every value that its subschema accepts. If the subschema of `not`
+# were replaced by its outline, `not` could refuse a payload that the schema accepts. The same is true for
+# `if` and `contains`.
 _CONTRARY = ("not", "if", "contains")
-# Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
+# Keywords that an outline never has. Most of them depend on other keywords, which can be missing in the
+# outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
 _LITERAL = ("enum", "const", "default", "examples")
 

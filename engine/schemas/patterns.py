@@ -132,8 +132,9 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return the number of places of a pattern, the number of its places before the first element of
     variable length, and True if the pattern has alternatives outside of groups."""
-    # The open groups, the innermost last. An entry tells what comes before the group within the enclosing
-    # group: the number of places, and True if one of the elements has a variable length.
+    # The open groups, the innermost last. An entry describes the elements before the open group, from the
+    # start of the enclosing group on: the number of their places, and True if any of these elements has a
+    # variable length.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -159,9 +160,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # This is the first element of variable length. `before` counts all places before it. If the
-            # element is a letter or a class that repeats up to `most` times, it has `most` places. A
-            # character of the text can match at only one of them, so `before` also counts the others.
+            # This is the first element of variable length. `before` counts all places before this
+            # element. A letter or a class that repeats up to `most` times has `most` places. A character
+            # of the text can match at only one of these places, so `before` also counts the other places.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -218,9 +219,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
     if not found:
         return TextPrices(0, frozenset())
     # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
-    # (see `engine.schemas.weight`). For each pattern, its places are divided by this weight. `dearest` is
-    # the largest of these ratios. The patterns that apply to a text weigh `weight` at most together, so
-    # a character of the text can match at no more than `weight` * `dearest` places.
+    # (see `engine.schemas.weight`). `dearest` is the largest number of places per unit of weight that any
+    # pattern has. All patterns that apply to one text add at most `weight` together. So a character of
+    # the text can match at no more than `weight` * `dearest` places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

@@ -126,8 +126,8 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # Several subschemas can have the same `$dynamicAnchor`. Which of them the reference leads to
-            # is known only when a payload is checked, so `refers` has them all.
+            # Several subschemas can have the same `$dynamicAnchor`. The validator finds out which of
+            # these subschemas is the target when it checks a payload. So `refers` gets all of them.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 

@@ -226,7 +226,8 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # Until now, only the subschemas of `into.other` apply to this member or item.
+                # `into` does not name this member or item yet. So the subschemas of `into.other` apply
+                # to it, and its new entry begins with them.
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Applications = {} if name is None else fan.other
@@ -266,8 +267,8 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # The validator divides with fractions of integers. For a float outside of the range `_PLAIN`,
-        # these integers are long.
+        # The validator divides exactly: it turns a float into a fraction of two integers. For a float
+        # outside of the range `_PLAIN`, one of the two integers has many digits.
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # the value is normalised, code point by code point

@@ -1,19 +1,19 @@
-"""The record of recent senders. It tells if one environment sent events lately, or several.
-While only one environment sends, the process skips work that only protects tenants from each other.
+"""The record of recent senders. It tells if other environments than a given one sent events lately.
+If none did, the process skips work that only protects tenants from each other.
 """
 
 from collections.abc import Callable
 
 import trio
 
-# For this long after its last event, an environment counts as sending. A tenant who sends only every few
-# seconds thus counts all the time.
+# An environment counts as a recent sender until this many seconds after its last event. A tenant who
+# sends an event every few seconds thus counts all the time.
 LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the environment that sent the last event, and of two times: the time of that event, and
-    the time of the last event of any other environment. Used on the trio thread."""
+    """Owner of the id of the environment that sent the last event, the time of this event, and the time
+    of the last event of any other environment. Used on the trio thread."""
 
     __slots__ = ("_before_at", "_last", "_last_at", "_now")
 

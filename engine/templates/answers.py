@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories that follow from the status of a receiver's answer (None: success). A template's rules
-# judge only outcomes of these categories. They do not judge a timeout, for example.
+# The error categories that follow from the status of a receiver's answer; a success has the category
+# None. A template's rules judge only outcomes of these categories, and not a timeout, for example.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -43,7 +43,8 @@ class Sign(BaseModel):
 
 class Wait(BaseModel):
     """The header, or the member of the body, that says how long to wait. Its value is a number of
-    seconds, or with `epoch` an instant in seconds since the epoch. `retry-after` can also be a date."""
+    seconds. If `epoch` is set, the value is an instant instead, in seconds since 1970. The value of
+    the header `retry-after` can also be a date."""
 
     model_config = _ENTRY
 
@@ -53,9 +54,9 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition on an answer, and what follows if an answer meets it. The answer is then a failure of
-    `category`. If `wait` is set, it replaces the template's `wait`. If the answer does not say how long
-    to wait, the wait is `wait_s` seconds."""
+    """A condition on an answer, and its consequence. An answer that meets the condition is a failure of
+    the error category `category`. If `wait` is set, it replaces the `wait` of the template's rules. If
+    the answer does not say how long to wait, the wait is `wait_s` seconds."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None

@@ -108,7 +108,7 @@ __all__ = ["Definition", "Destined", "Example"]
 @dataclass(frozen=True, slots=True)
 class Example:
     """The example of a template. The template makes `body` from the outbound body `event` and the
-    configuration `config`. `body` is a JSON value. If the message's format is not JSON, it is a text."""
+    configuration `config`. `body` is a text if the message's format is not JSON, else a JSON value."""
 
     event: dict[str, Any]
     config: dict[str, Any]
@@ -134,7 +134,7 @@ class Definition:
 
     @property
     def config_schema(self) -> dict[str, Any]:
-        """The JSON Schema of configurations. Secret fields have `secret` and `writeOnly`."""
+        """The JSON Schema of configurations. A secret field has the keywords `secret` and `writeOnly`."""
         return self.configuration.schema
 
     @property
@@ -148,7 +148,7 @@ class Definition:
         self.address.check(self.configuration.complete(config))
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field, by `ConfigurationSchema.complete`."""
+        """Return a configuration with every field; see `ConfigurationSchema.complete`."""
         return self.configuration.complete(config)
 
     def target(self, config: Mapping[str, Any]) -> Destined:
