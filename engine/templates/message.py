@@ -19,8 +19,9 @@ from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # bytes: as many as four of the largest events
-# The largest body that a template can read, in bytes. Decoding a body of numbers or brackets blocks the
-# event loop for up to 25 ms. Events are smaller; a script's result can be larger.
+# The largest body that a template can read, in bytes. Decoding a body of this size that consists of
+# numbers or brackets blocks the event loop for up to 25 ms. All events are smaller than this limit, but a
+# script's result can exceed it.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")

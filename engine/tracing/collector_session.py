@@ -24,7 +24,7 @@ class CollectorSession(requests.Session):
         return self._environment
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """Send a request. Raises HTTPError for a redirect, because no collector has taken the spans."""
+        """Send a request. Raises HTTPError for a redirect: it means that the spans were not taken."""
         response = super().send(request, **{**options, "stream": True})
         try:
             left, until = ANSWER_BYTES, time.monotonic() + ANSWER_S

@@ -13,8 +13,8 @@ from engine.tracing.ended_span import EndedSpan
 
 NANOSECONDS = 1_000_000_000
 Attributes = Mapping[str, str | int | bool]
-# The cache keeps at most so many attributes in encoded form, which takes some 0.5 MB. This is enough for
-# the attributes that many events share, and for the ids of recent events.
+# The largest number of attributes that the cache keeps in encoded form. They take some 0.5 MB. The number
+# is enough for the attributes that many events share, and for the ids of recent events.
 KEPT_ATTRIBUTES = 2_048
 KEPT_NUMBERS = 1_024  # enough for most lengths
 _INT64 = (1 << 64) - 1

@@ -21,10 +21,10 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# The tracer remembers so many instants of commits, and so many instants of failed attempts. The span
-# `wait` of a first attempt begins at the commit. If the instant of the commit is forgotten, the span
-# begins at the delivery's creation. The span `wait` of a retry begins when the attempt before it failed.
-# If that instant is forgotten, the retry has no span `wait`.
+# The tracer remembers the instants of the latest REMEMBERED commits and of the latest REMEMBERED failed
+# attempts. The span `wait` of a first attempt begins at the commit. If the tracer has forgotten the
+# commit, the span begins at the delivery's creation. The span `wait` of a retry begins when the attempt
+# before it failed. If the tracer has forgotten the failed attempt, the retry has no span `wait`.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed

@@ -191,7 +191,8 @@ def _string(text: bytes) -> str:
 
 
 def _clean(value: Any) -> str:
-    """Return a string that can be stored: JavaScript strings can hold lone surrogates and NUL."""
+    """Return a string without lone surrogates and NUL. JavaScript strings can hold them, but they cannot
+    be stored."""
     if not isinstance(value, str):
         raise ValueError("not a string")  # noqa: TRY004 (as above)
     return value.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -247,8 +247,8 @@ class Link:
             return float("inf")
 
     def abort(self, error: BaseException | None) -> None:
-        """End the process. `error` is the exception of `ready`. If the process closed its socket, `error`
-        is None."""
+        """End the process. `error` is the exception that `ready` raised, or None if the process closed
+        its socket."""
         if not self.closed and error is None:
             self._read()  # answers that it sent before its end
         self.lose(None if error is None else _BROKE)
@@ -257,8 +257,8 @@ class Link:
         """End the process. Its present job fails with `reason`. The jobs that wait behind the present job
         will run again.
 
-        If `reason` is None, the present job fails only in two cases: the job reached its CPU limit, or
-        another worker has already ended while that worker ran the job. Otherwise the job will run again.
+        If `reason` is None, the present job fails only if it reached its CPU limit, or if a worker has
+        ended during this job once before. Otherwise the present job will run again.
         """
         if not self.closed:
             self._shut()

@@ -29,8 +29,8 @@ KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itse
 # the memory. A source can take four times as many bytes in memory as in UTF-8.
 KNOWN_BYTES = 64 * 1024 * 1024
 # The niceness of the workers. The higher it is, the more CPU is left to the server and its database.
-# NICE_QUICK: of workers that take only quick scripts. NICE_ANY: of workers that take all scripts.
-# NICE_ONLY: of the worker in a pool of one.
+# Workers that take only quick scripts have NICE_QUICK, and workers that take all scripts have NICE_ANY.
+# If the pool has only one worker, this worker has NICE_ONLY.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0

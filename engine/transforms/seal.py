@@ -8,7 +8,8 @@ import os
 import struct
 import sys
 
-# <linux/prctl.h>, <linux/seccomp.h>, <linux/audit.h>, <linux/bpf_common.h>
+# The numbers below come from the headers <linux/prctl.h>, <linux/seccomp.h> and <linux/bpf_common.h>. The
+# architectures' numbers in the tables come from <linux/audit.h>.
 _NO_NEW_PRIVS, _SECCOMP, _FILTER = 38, 22, 2
 _KILL, _DENY, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # kill the process; EPERM; allow
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
@@ -56,9 +57,9 @@ def program(machine: str) -> bytes:
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
     # After the comparisons, the program has five instructions:
     # 1. Deny the call. Calls that no comparison has matched come here.
-    # 2. Load the protection of the memory. `mmap` and `mprotect` jump here.
+    # 2. Load the protection that the call asks for. The comparisons with `mmap` and `mprotect` jump here.
     # 3. If the memory would be executable, jump to 5.
-    # 4. Allow the call. All other allowed calls jump here.
+    # 4. Allow the call. The comparisons with all other allowed calls jump here.
     # 5. Deny the call.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),

@@ -50,7 +50,7 @@ class WorkspaceQueue:
         return self._take(next(iter(self._jobs)))
 
     def expired(self, before: float) -> list[Job]:
-        """Remove and return the jobs that have waited since before an instant."""
+        """Remove and return the jobs whose wait began earlier than `before`."""
         jobs = self._jobs
         found: list[Job] = []
         for customer in list(jobs):
@@ -166,7 +166,7 @@ class JobQueue:
             ring.rotate(-1)
         else:
             # All workspaces have used up the CPU of their turns. Each workspace gets the same number of
-            # new turns: the smallest number with which some workspace has CPU again.
+            # new turns. The number is the smallest that gives at least one workspace CPU again.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
@@ -199,7 +199,7 @@ class JobQueue:
             del self._tenants[tenant.workspace]
 
     def expired(self, before: float) -> list[Job]:
-        """Remove and return the jobs that have waited since before an instant."""
+        """Remove and return the jobs whose wait began earlier than `before`."""
         found: list[Job] = []
         for tenant in self._tenants.values():
             for queue in (tenant.quick, tenant.slow):

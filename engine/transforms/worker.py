@@ -35,8 +35,8 @@ RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be
 # leaves at least ADDRESS_SPACE - ADDRESSES bytes of address space to the next job.
 ADDRESSES = 192 * 1024 * 1024
 # If a job enlarged the address space by more than LEFT, the garbage of its context is collected. The
-# limit RESIDENT is not enough. Memory that was never written is not resident, but it takes address space
-# that later jobs need.
+# limit RESIDENT on resident memory is not enough for this: garbage that was never written is not
+# resident, but takes address space that later jobs need.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # 0 would stop files, but not dumps piped to a collector
 # A user id without an account. The account `nobody` would be unsafe: the embedded PostgreSQL can run as

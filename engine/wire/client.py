@@ -130,8 +130,9 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API refuses unusable headers and keys before it stores them. So either the stored key
-            # cannot be read, or the destination's row is damaged.
+            # A header or the signing key is unusable. The API refuses unusable headers and keys, so this
+            # one was stored correctly. Either the stored key cannot be read now, or the destination's row
+            # is damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -163,8 +164,8 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # An exchange in flight waits in a queue, or has an opening, or has a connection. A connection
-            # without an exchange is idle.
+            # An exchange in flight waits in a queue, waits while its connection is opened, or uses an
+            # open connection. An open connection without an exchange is idle.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -215,8 +216,9 @@ class WireClient:
             return queue
         if origin is _INSPECTION:
             # This queue is used for one inspection only. It is not kept in `_queues`, because the
-            # destination may have no actor, and then nothing would call `forget`. Its connection must not
-            # be kept either: `release` closes it, because `busy` begins at the concurrency limit.
+            # destination may have no actor, and then nothing would call `forget`. The queue's connection
+            # must not be kept either. So `busy`, the number of exchanges, begins at the concurrency
+            # limit, and `release` closes the connection.
             queue = ExchangeQueue(self._wiring, destination)
             queue.busy = destination.concurrency
             return queue

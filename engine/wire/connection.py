@@ -167,7 +167,7 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send bytes that TLS itself produced. Bytes that are unsent already go first."""
+        """Send bytes that TLS itself produced. If earlier bytes are still unsent, they are sent first."""
         rest = self._unsent
         if rest is None:
             self._write(data)

@@ -93,8 +93,8 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Handle that the operating system refused a socket to a race, because the system lacks
-        descriptors or memory. Give back the race's descriptor, close an idle connection, and pause all
+        """Call this if the operating system refused a socket to a race, because the system lacks
+        descriptors or memory. Gives back the race's descriptor, closes an idle connection, and pauses all
         races for REST_S."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
@@ -112,9 +112,9 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection. If this workspace has more than an equal share of the descriptors,
-        close its own oldest idle connection if it has one. In all other cases, close the oldest idle
-        connection of all workspaces.
+        """Close an idle connection, the oldest of all workspaces. But if this workspace has more than an
+        equal share of the descriptors, close the oldest idle connection of this workspace, if there is
+        one.
         """
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
