@@ -113,8 +113,8 @@ class AdmissionControl:
         401, 401 before 429, and 429 before 403.
 
         `origin` is the request's Origin header, if a browser sends the request from a page of another
-        site. The workspace of the credential must list this origin. If `codes` is True, a login code is
-        accepted as a credential too.
+        site. The settings of the credential's workspace must list this origin. If `codes` is True, a
+        login code is accepted as a credential too.
         """
         if self._stale():
             raise self._outdated()

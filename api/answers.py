@@ -9,8 +9,9 @@ from api.call import Answer
 from api.envelope import CHALLENGE, envelope
 from engine.model.errors import Refusal
 
-# A page loads nothing, sends no forms, and cannot be shown in a frame. `default-src` does not cover
-# `frame-ancestors`, `base-uri` and `form-action`, so they are stated too.
+# The content policy of HTML answers: a page loads nothing, sends no forms, and cannot be shown in a
+# frame. `default-src` does not cover `frame-ancestors`, `base-uri` and `form-action`, so they are stated
+# too.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"

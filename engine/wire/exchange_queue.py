@@ -58,8 +58,9 @@ class ExchangeQueue:
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange. If the destination has reached its limit of running exchanges or of
-        connections being opened, the exchange waits instead.
+        """Begin an exchange. The exchange waits instead if the destination's running exchanges have
+        reached its concurrency. It also waits if the origin has no idle connection and the destination
+        already opens as many connections as one destination can open at a time.
         """
         exchange.origin = self._origin
         self.wiring.deadlines.watch(exchange)
@@ -94,8 +95,8 @@ class ExchangeQueue:
     def abandon(self, exchange: OutboundExchange) -> tuple[Response | None, float]:
         """Remove a waiting exchange, then begin the next exchange if possible.
 
-        The exchanges of a queue begin in order. So the removed exchange may have held up an exchange
-        behind it, for whose origin there is an idle connection.
+        The exchanges of a queue begin in order, but can have different origins. So the removed exchange
+        may have held up the next exchange, although the next exchange's origin has an idle connection.
         """
         self._leave(exchange)
         self._next()
@@ -104,9 +105,9 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        A connection beyond the destination's concurrency is closed, and `go` opens a connection only if
-        the origin has no idle connection. Because of these two rules, an origin never has more
-        connections than the sum of its destinations' concurrencies.
+        An origin never has more connections than the sum of its destinations' concurrencies. Two rules
+        cause this. This method closes a connection that exceeds the destination's concurrency. The method
+        `go` opens a connection only if the origin has no idle connection.
         """
         self.busy -= 1
         origin = connection.origin

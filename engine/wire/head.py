@@ -74,7 +74,7 @@ class WebhookHead:
         """
         event, length = delivery.event, len(body)
         message_id, timestamp = event.id.encode(), b"%d" % now
-        # The parts are joined, because a format string would take four times as long.
+        # `join` puts the parts together. A format string would take four times as long.
         parts = (
             self._prefix,
             message_id,

@@ -40,8 +40,8 @@ _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
 # bits, 200 ms with 16,384 bits.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
-# OSError comes from the system or the TLS library, ValueError from the key, AuthoritiesError from
-# the file of authorities.
+# The errors that say that an identity's TLS context cannot be made. OSError comes from the system or the
+# TLS library. ValueError is about the key, and AuthoritiesError about the file of authorities.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 

@@ -16,9 +16,9 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace can hold at most PORTION times as many places as are free. With PORTION = 1, a workspace can
-# hold no more places than are free. So a workspace whose receivers all hang holds at most half of all
-# places, and the other half stays free for other workspaces.
+# A workspace gets a further place only if it holds fewer than PORTION times as many places as are free.
+# With PORTION = 1, a workspace whose receivers all hang gets at most half of all places, and the other
+# half stays free for other workspaces.
 PORTION = 1
 # After each step of a handshake, all handshakes pause for REST times the duration of the step. With
 # REST = 3, handshakes use at most a quarter of the event loop's time. A step takes 0.5 ms and its pause
@@ -30,8 +30,8 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """Use a place. `Openings.give` has already taken the place for this opening. If this opening no
-        longer needs a place, it must give the place back."""
+        """Accept a place, which `Openings.give` has taken for this opening. If this opening does not need
+        a place any more, it must give the place back."""
 
 
 class Openings:

@@ -22,7 +22,7 @@ class Wanting(Protocol):
     or the opening of a connection."""
 
     def offered(self) -> None:
-        """Leave the origin's `queue`, and use an idle connection of the origin."""
+        """Remove this object from the origin's `queue`, and use an idle connection of the origin."""
 
 
 class ReceiverOrigin:

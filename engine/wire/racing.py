@@ -1,5 +1,5 @@
-"""The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
-
+"""The race of connections to a name's addresses (RFC 8305). It begins to connect to one address after the
+other, 250 ms apart. The first socket that is connected wins.
 The race connects to any address that it gets. The egress guard has checked the addresses of receivers
 before the race. The address of the egress proxy is not checked, because the operator chose it.
 """

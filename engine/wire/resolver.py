@@ -21,8 +21,8 @@ from engine.wire.failure import WireError
 T = TypeVar("T")
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
-# How long a found address is used: long enough that a busy destination needs few look-ups, and short
-# enough that a changed address is noticed soon.
+# The cache keeps the addresses of a name for this time. The time is long enough that a busy destination
+# needs few look-ups, and short enough that changed addresses are noticed soon.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -196,8 +196,8 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        # The waiters and the question refer to each other. `clear` breaks this cycle, which would
-        # otherwise stay in memory until garbage collection.
+        # The waiters and the question refer to each other. Clearing the question's list breaks this
+        # cycle. Otherwise these objects would stay in memory until garbage collection.
         question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)

@@ -74,8 +74,8 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Prepare to parse an answer. `feed` calls this method only for an answer that it parses, not for
-        an answer that repeats the remembered bytes."""
+        """Prepare to parse an answer. `feed` remembers the bytes of an answer, and does not parse an
+        answer with the same bytes again. It does not call this method for such an answer."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False

@@ -60,7 +60,7 @@ def parse_target(url: str) -> Target:
 
 
 def _host(text: str) -> tuple[str, str]:
-    """Return a host in the form for connections, and in the form for the Host header."""
+    """Return two forms of a host: the form for connections, and the form for the Host header."""
     if text.startswith("["):
         try:
             address = str(IPv6Address(text[1:-1]))

@@ -77,7 +77,8 @@ class Tunnel:
         return self._sock is not None or (self._race is not None and self._race.connecting)
 
     def begin(self) -> None:
-        """Resolve the proxy's name, connect to the proxy, and ask it for the first address."""
+        """Resolve the proxy's name, connect to the proxy, and ask the proxy to connect to the first
+        address of the receiver."""
         resolver, host = self._wiring.resolver, self._proxy.host
         known = resolver.known(host)
         if known is None:
