@@ -32,8 +32,9 @@ SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, an
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about as long as a database takes to restart
-# A head with several fields of one of these names is refused, because the judgement would see only the
-# last field. The door refuses such heads itself, for these names and others (`api.door.framing.SINGLE`).
+# A head with several fields of one of these names is refused, because `Heads.judge` would use only the
+# last of the fields. The door refuses such heads itself, for these names and others
+# (`api.door.framing.SINGLE`).
 SINGLE = (b"authorization", b"x-environment")
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
@@ -67,9 +68,9 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
         # This loop adds rules without a view function. `api.heads` answers a request that matches such a
         # rule, before Quart calls a view function.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # Example of a rule `others`: the path `/a/b` has the method GET only, and `/a/{id}` has DELETE.
-        # Without the rule, a request DELETE `/a/b` would reach the route DELETE `/a/{id}`, because
-        # `/a/b` also matches `/a/{id}`. With the rule, the request gets a 405.
+        # A rule `others` is added to a path that also matches the template of another path. Example: the
+        # path `/a/b` has the method GET only, and `/a/{id}` has DELETE. Without the rule, a request
+        # DELETE `/a/b` would reach the route DELETE `/a/{id}`. With the rule, the request gets a 405.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -121,8 +122,8 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _judged(heads: Heads, request_id: str) -> Response | None:
-    """Judge a request's head, unless the door has judged it already. Return the response if the head
-    alone decides it. Otherwise return None, and Quart calls the route's view function."""
+    """Judge a request's head, unless the door has judged it already. If the head alone decides the
+    response, return the response. Otherwise return None, and Quart calls the route's view function."""
     scope = cast("dict[str, Any]", request.scope)
     state = scope.setdefault("state", {})
     if ENTRY in state:

@@ -33,7 +33,7 @@ class BodyBudget:
         )
 
     def draw(self, workspace: str, size: int) -> bool:
-        """Take `size` bytes. If there is no room for them, take nothing and return False."""
+        """Draw `size` bytes from the budget. If there is no room, draw nothing and return False."""
         drawn = self._drawn_by.get(workspace, 0) + size
         if drawn > self._per_workspace or self.drawn + size > self._total:
             return False

@@ -54,7 +54,8 @@ class NotFoundTrouble(Trouble):
 
 
 class NotAllowedTrouble(Trouble):
-    """The command has no key, or a wrong key, or a key without the scope or environment that it needs."""
+    """The command has no key, or a wrong key. Or the key's scope or environment does not allow the
+    command."""
 
     exit_code = NOT_ALLOWED
 
@@ -138,9 +139,10 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the error that best explains an exception. For a group of one error, this is that error. For
-    a group that has only StoreErrors, it is one of them: if possible not a StoreAwayError, because a
-    StoreAwayError does not name the cause. For any other group, it is the group itself."""
+    """Return the error that best explains an exception. If the exception is a group of one error, return
+    the error in the group. If a group has only StoreErrors, return one of these errors. Prefer an error
+    that is no StoreAwayError, because a StoreAwayError does not name the cause. Return any other
+    exception itself."""
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
         return error

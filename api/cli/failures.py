@@ -58,8 +58,9 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error that names the cause. If `error` is an exception group of one error, this is the
-    error in the group. If a StoreError or a ListenError caused a GivenUpError, it is the cause."""
+    """Return the error that names the cause of `error`. If `error` is an exception group of one error,
+    look at the error in the group. If this error is a GivenUpError that a StoreError or a ListenError
+    caused, return the StoreError or the ListenError. Otherwise return this error itself."""
     error = sole_error(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__

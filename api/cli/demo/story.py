@@ -74,8 +74,8 @@ class Story:
     problems: list[str] = field(default_factory=list)
 
     async def play(self) -> None:
-        """Run both parts. Raises AngariumError if a request fails, and Trouble if the server cannot send
-        to this computer."""
+        """Run both parts of the demo. Raises AngariumError if a request fails, and Trouble if the server
+        cannot send to this computer."""
         await self.steady_receiver()
         await self.failing_receiver()
 

@@ -44,7 +44,8 @@ class BatchTally:
 def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
-    """Send all lines. If a line was rejected, raises Exit(1) at the end. Raises AngariumError at once."""
+    """Send all lines. Raises AngariumError as soon as a request fails. If lines were rejected, raises
+    Exit(1) after all lines were sent."""
     tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):

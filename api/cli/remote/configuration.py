@@ -46,8 +46,8 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the given texts of each field, by the field's name. Raises SettingsTrouble if a file cannot
-    be read, or if an environment variable is missing."""
+    """Return the texts that the flags give for each field, by the field's name. Raises SettingsTrouble
+    if a file cannot be read, or if an environment variable is missing."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)

@@ -64,7 +64,7 @@ def guessed(name: str) -> str | None:
     compression (gzip)."""
     import mimetypes  # slow: its first use reads the system's tables of media types
 
-    # Without `./`, `guess_type` takes a name that begins with `data:` for a URL.
+    # If a name begins with `data:`, `guess_type` would treat it as a URL. The `./` prevents this.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
     return _COMPRESSED.get(encoding) if encoding else kind
 

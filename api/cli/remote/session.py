@@ -129,7 +129,8 @@ class Session:
 
 
 def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options, and pass a `Session` as the first argument."""
+    """Decorate a command: add the common options to the command, and pass a `Session` as its first
+    argument."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
