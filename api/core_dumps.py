@@ -12,8 +12,8 @@ import structlog
 
 log = structlog.get_logger("angarium")
 
-# The limit in bytes. For dumps that are piped to a collector, Linux ignores every limit except 1. The
-# limit 1 forbids dumps to files too.
+# The limit on the size of a core dump, in bytes. For dumps that are piped to a collector, Linux ignores
+# every limit except 1. The limit 1 forbids dumps to files too.
 CORE_BYTES = 1
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
@@ -23,7 +23,7 @@ def forbid_core_dumps() -> None:
     processes of the same account: they cannot trace it, or read its memory or environment (root can).
 
     This stops an attacker who has broken out of a transform worker. Another program that this process
-    executes is not hidden. A refused system call is logged."""
+    executes is not hidden. If the system refuses one of these measures, this function logs a warning."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)
     try:

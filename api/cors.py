@@ -45,9 +45,9 @@ class Cors:
     ) -> Headers:
         """Return the CORS headers for an answer. The list is empty if no workspace lists the Origin.
 
-        `own`: the other headers of the answer; for a preflight, their Allow gives the allowed methods.
-        `fields`: the request's headers, with names in lower case. A preflight has no credential that
-        would tell the workspace, so the Origin is allowed if any workspace lists it.
+        `fields`: the request's headers, with names in lower case. `own`: the other headers of the answer.
+        The answer to a preflight has the header Allow with the allowed methods. A preflight has no
+        credential that would tell the workspace, so the Origin is allowed if any workspace lists it.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

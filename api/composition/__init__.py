@@ -44,8 +44,8 @@ FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
 # repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# This long before the door closes, the door begins to close each connection after an answer. Otherwise a
-# client could send its next request on a connection that is about to close.
+# In the last PARTING_S before the door stops, the door closes each connection as soon as it has sent an
+# answer. Otherwise a client could send its next request on a connection that is about to close.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way, while new requests wait for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
@@ -323,8 +323,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run `accept` until `stop` cancels it. After that, other nodes try to connect their links again
-        until the part's next node answers."""
+        """Run `accept`, which accepts links from other nodes, until `stop` cancels it. After that, the
+        other nodes repeat their connection attempts until the successor of this node accepts them."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)

@@ -190,7 +190,7 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
     # Before and after the `with` block below, the process ignores these signals, so that they cannot
-    # change the exit code. At its end, the signal receiver of the `with` block restores SIG_IGN.
+    # change the exit code. The end of the `with` block restores SIG_IGN.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # A signal during PostgreSQL's start or stop must not leave PostgreSQL running.
@@ -220,8 +220,9 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Restoring a backup can create the file HOLD, which holds deliveries. Look for this file only
-        # now: this process holds the data folder, so no backup is being restored any more.
+        # `angarium restore` can create the file HOLD. If this file exists now, this server process never
+        # begins an attempt. Look for the file only now: this process has locked the data folder, so no
+        # backup is being restored any more.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)

@@ -159,7 +159,7 @@ class Standby:
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
         """Accept links from other servers. Over these links, standbys relay clients' connections, and
-        other machines forward requests that belong to this part."""
+        other machines forward requests for the workspaces of this server's part."""
         bind, door = self._base.settings.peer_bind, self._door
         assert bind is not None
         await accept_links(
@@ -177,7 +177,8 @@ class Standby:
         return NO_TLS if certificate is None else certificate.digest
 
     async def watch_placement(self, hand_over: Callable[[str | None], Awaitable[None]]) -> None:
-        """Hand the part over when the placement gives it to another machine. Never returns."""
+        """Hand this server's part over whenever the placement assigns the part to another machine. Never
+        returns."""
         membership, part = self._base.membership, self._base.part
         watch = MoveWatch(membership.machine)
         while True:

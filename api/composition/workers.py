@@ -209,7 +209,7 @@ class Workers:
     def _feel(self, worker: _Worker, passed_s: float) -> None:
         """Kill a worker that has given no sign of life for too long.
 
-        `passed_s` is the time since the last check, but at most a bound. Otherwise the time in which the
+        `passed_s` is the time since the last check. The caller limits it: otherwise the time in which the
         parent itself did not run would count as silence of its workers."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:

@@ -73,7 +73,8 @@ class Lifespan:
         except Exception:
             if self._started.is_set():
                 raise
-            # By the ASGI specification, an application without a lifespan raises an error.
+            # By the ASGI specification, an application that does not support lifespans raises an error
+            # here. It then runs without a lifespan.
         finally:
             self._started.set()
             self._stopped.set()

@@ -58,8 +58,9 @@ class ClientConnection(Passing):
         *,
         linked: bool = False,
     ) -> None:
-        """`due`: the deadline of the first head, in trio's time. None: `head_s` from now. `linked`:
-        another worker relays a client's requests over this connection."""
+        """`due` is the deadline of the first head, in trio's time. If `due` is None, the deadline is
+        `head_s` from now. `linked` is True if another worker relays clients' requests over this
+        connection."""
         self._linked = linked
         super().__init__(door, transport, address)
         self._within(self._limits.head_s if due is None else due - self._instant())

@@ -1,8 +1,8 @@
 """The follower of deliveries.
 
-A turn reads the newest pages of the list. It also looks for changes of older deliveries that are not on
-these pages and are not settled yet: it reads `LOOKS` of these deliveries one by one. It chooses the
-deliveries whose last read is the longest ago.
+A turn reads the newest pages of the list. Older deliveries that are not on these pages can still change
+until they are settled. So a turn also reads `LOOKS` of the older, unsettled deliveries one by one. It
+chooses those that were not read for the longest time.
 """
 
 import time
@@ -32,8 +32,9 @@ def follow(
 ) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new delivery and each changed delivery, without end.
 
-    The first read raises every AngariumError. A later read is tried again if the connection or the server
-    fails, or if the rate limit is reached. It raises every other AngariumError.
+    Raises AngariumError if the first read fails. A later read is tried again if the connection or the
+    server fails, or if the rate limit is reached. After any other failure of a later read, raises
+    AngariumError.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
