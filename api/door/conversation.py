@@ -1,8 +1,8 @@
 """A request that is sent on a link to another worker, and its answer.
 
-The other worker begins a request only when the whole request has come, unless its body is streamed.
-A request that could not be sent whole was not begun. Before a worker closes an idle link, it sends
-`GOODBYE`.
+If the body is not streamed, the other worker begins the request only when the whole request has come.
+So if the request could not be sent whole, the other worker has not begun it. Before a worker closes an
+idle link, it sends `GOODBYE`.
 """
 
 import fcntl
@@ -44,7 +44,11 @@ class SilentError(trio.BrokenResourceError):
 
 
 class Outgoing(Struct):
-    """A request as it is sent on a link. `rest`: the first piece of a body that is still arriving."""
+    """A request as it is sent on a link to another worker.
+
+    `data`: the head, and the body if the whole body has come. `rest`: if the body is still arriving, the
+    bytes of the body that have come so far. Otherwise None.
+    """
 
     data: bytes
     rest: bytes | None = None
@@ -229,8 +233,8 @@ async def _received(link: Link, *, begun: bool) -> bytes:
     """Return the next bytes of the answer.
 
     Raises NotBegunError if a link within this machine is reset before the answer has `begun`: the worker
-    ended before it had read the whole request. A reset of a link to another machine can have other
-    causes, so in this case BrokenResourceError is raised.
+    ended before it had read the whole request. A link to another machine can be reset for other reasons
+    too. So a reset of such a link raises BrokenResourceError instead.
     """
     try:
         return await link.receive_some(PIECE)

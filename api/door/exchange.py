@@ -25,7 +25,8 @@ Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
 REFUSED = frozenset({401, 403, 429})  # the refusals of a caller
-# When a 503 replaces an answer, it keeps these headers, which do not depend on the answer's content.
+# When the door sends a 503 instead of an answer, the 503 keeps these headers of the answer. They do not
+# depend on the answer's content.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",

@@ -55,8 +55,9 @@ class FrontDoor:
     ) -> None:
         """`heads` judges the heads of all requests except ingestion; if None, `app` judges them.
         `listens`: the door listens at the address in `settings`; if False, another server has the
-        listeners and the connections (`api.asgi`). `passage` returns a socket to the worker of a part,
-        over which `Handing` hands connections over; None: the door hands no connection over.
+        listeners and the connections (`api.asgi`). `passage` returns a unix socket to the worker of a
+        part of the workspaces. `Handing` sends connections to that worker over this socket. If `passage`
+        is None, the door hands no connection over.
         """
         self.heads = heads
         self.request_relay = request_relay
@@ -286,7 +287,8 @@ class FrontDoor:
         """Close an eighth of the idle connections: first the connections of unknown callers, then those
         that have been idle longest.
 
-        The call examines all connections, which would cost too much if it made room for only one.
+        The call closes many connections at once, because it has to examine all connections: this would
+        cost too much for each single connection.
         """
         now = trio.current_time()
         if now < self._look_again_at:

@@ -52,8 +52,10 @@ class Taker(Protocol):
 
 
 class Handing:
-    """The owner of the passages to and from other workers, and of the connections that this worker has
-    sent and another worker has not confirmed yet."""
+    """The hand-over of connections between this worker and other workers.
+
+    It owns the passages (unix sockets between workers). It also owns each connection that this worker
+    has sent over a passage, until the other worker confirms the connection."""
 
     def __init__(
         self,

@@ -128,8 +128,8 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # `sooner` never makes the deadline later. `_flush` can have sent GOAWAY and set the deadline to
-        # `linger_s` from now, and that deadline must stay.
+        # Call `sooner`, which never makes the deadline later: if `_flush` has sent GOAWAY, it has set the
+        # deadline to `linger_s` from now, and that deadline must stay.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:

@@ -174,9 +174,9 @@ class StreamAnswering:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # When `http2_drain_bytes` bytes have come, `_drain` resets the stream. Let the client send
-            # more bytes than this, so that a client with a long body gets the reset. With a smaller
-            # window, the client would wait for a window update that never comes.
+            # When `http2_drain_bytes` more bytes have come, `_drain` resets the stream. So the window
+            # must be larger than `http2_drain_bytes`. With a smaller window, a client with a long body
+            # would use up its window before the reset, and wait for a window update that never comes.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

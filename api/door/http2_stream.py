@@ -92,7 +92,7 @@ class StreamRequest(StreamAnswering):
         self.invite()
 
     def came(self, data: bytes, size: int, ended: bool) -> None:
-        """Take a part of the body, which used `size` bytes of the window."""
+        """Take the part `data` of the body. With its padding, it used `size` bytes of the window."""
         self.ended = ended
         self._came += size
         admitted = self._admitted
@@ -151,8 +151,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Let the client send as many more bytes as it has sent so far, even if the sum exceeds the
-            # limit on a body. When bytes beyond the limit arrive, the door refuses the body.
+            # Widen the window: the client can then send as many bytes again as it has sent so far. The
+            # window can exceed the limit on a body, because the door refuses a body beyond the limit.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -257,9 +257,11 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """Begin to stream the body to the application. The application counts the bytes of the body from
-        now on, so this call gives the bytes that are held here back to the door's budget. The body can be
-        slow as long as it keeps coming. A long body can get a larger window.
+        """Begin to stream the body to the application.
+
+        From now on the application's budget, not the door's, counts the bytes of the body. So this call
+        returns to the door's budget what the held bytes have drawn from it. The body can be slow as long
+        as it keeps coming. A long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of the door, in seconds and counts. The specification fixes `head_s` and `body_s`."""
+    """The limits of the door, in seconds and counts. The specification of Angarium fixes `head_s` and
+    `body_s`: do not change these two."""
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
     # The time for a TLS handshake, from its first step. When this time is over and another client waits
@@ -54,8 +55,8 @@ LIMITS = Limits()
 # The most bytes of an answer that the door writes at a time, and the most bytes of a body that the door
 # gives to the application at a time.
 SLICE_BYTES = 64 * 1024
-# Many clients can share one answer in memory, such as a page. The door writes at most this many bytes of
-# a shared answer at a time. It copies only the slice that a client has not taken yet.
+# Many clients can share one answer in memory, such as a page. The door writes a shared answer in slices
+# of at most this many bytes. For each client it copies only one slice at a time, not the whole answer.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 
