@@ -47,8 +47,8 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def account(self) -> str | None:
-        """The account whose share of the application's places the request uses. None if the caller is
-        unknown."""
+        """The account that the request counts for: the application limits the running requests of each
+        account (`api.door.places`). None if the caller is unknown."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer
@@ -154,8 +154,8 @@ def _plain(text: bytes) -> str:
 def _check_body(route: Route, fields: Fields, length: int | None) -> bool:
     """Return True if the head states a type of body that the route takes. Raises Refusal 415 or 413.
 
-    If the route is an action and the body is empty, a wrong type is not refused: many clients state the
-    type of a form when they send no body.
+    If the route is an action and the body is empty, a wrong type is not refused and the result is False:
+    many clients state the type of a form when they send no body.
     """
     if not route.takes_body:
         return True

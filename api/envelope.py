@@ -88,5 +88,5 @@ def body_late() -> Refusal:
 
 
 def internal_error() -> Refusal:
-    """Return the refusal of a request that failed because of an error in this program."""
+    """Return the Refusal (HTTP 500) for a request that failed because of an error in this program."""
     return Refusal("internal", "an internal error ended the request: try again")

@@ -1,8 +1,8 @@
 """The door's judgement of a request by its head.
 
-The door itself answers requests for pages, requests that it refuses, and requests to routes that have
-`at_once`. It passes all other requests to the application. The door finds routes with the URL map of the
-application. Nothing here awaits.
+The door itself answers requests for pages, requests that it refuses, and requests to routes whose
+function `at_once` makes the answer without waiting. It passes all other requests to the application. The
+door finds routes with the URL map of the application. Nothing here awaits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -65,8 +65,8 @@ class Heads:
         request_id: str,
     ) -> DirectAnswer | Entry | None:
         """Return a DirectAnswer if the door answers the request itself. Return an Entry if the request is
-        admitted: the application gets the request with this Entry. Return None if only the application's
-        framework knows the answer.
+        admitted: the application gets the request with this Entry. Return None if the application's
+        framework must answer, for example with a redirect.
 
         `path` is percent-encoded. `length` is Content-Length, None if unknown.
         """
@@ -93,8 +93,8 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route of a request. If there is none, return the door's answer (such as 404 or 405),
-        or None if only the framework knows the answer."""
+        """Return the route of a request. If there is no route, return the door's answer, such as 404 or
+        405. Return None if the application's framework must answer, for example with a redirect."""
         if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()

@@ -143,7 +143,7 @@ class Ingestion:
 
     def judge_again(self, admitted: Admitted) -> bool:
         """Admit the connection's next request without judging its head. The caller has checked that this
-        head equals the head of `admitted`. Only the Content-Length can differ: `takes` checks it.
+        head equals the head of `admitted` in everything but the Content-Length, which `takes` checks.
 
         Return False if the credential has changed. The caller must then call `judge`. Raises
         AdmissionRefusal 503 or 429.

@@ -32,7 +32,9 @@ class Judge:
         self._services = services
 
     async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
-        """Return the answer to Quart's current request. Raises Refusal and StoreError."""
+        """Judge the request that Quart is serving, call its handler, and return the answer.
+
+        Raises Refusal and StoreError."""
         entry = self._entry(route)
         admission, named = entry.admission, list(entry.named)
         TASK_MARK.set((route.name, None if admission is None else g.workspace))

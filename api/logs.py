@@ -30,8 +30,8 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# The log events that every statement or request could repeat, each with the name of one of its fields. If
-# several log events have the same name, and the same value in this field, only one is logged in a minute.
+# Log events that could repeat with every statement or request. Each name of a log event has the name of a
+# field beside it. Events with the same name and the same value of that field are logged once a minute.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -142,7 +142,8 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide every value whose name or form is that of a secret or a payload."""
+    """Hide secrets and payloads: a value is hidden if its field's name belongs to a secret or a payload,
+    or if the value looks like a secret. Bytes are always hidden."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN

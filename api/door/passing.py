@@ -145,9 +145,11 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Begin to stream the body to the application. The application counts the bytes of the body from
-        now on, so this call gives the bytes that are held here back to the door's budget. The body can be
-        slow as long as it keeps coming.
+        """Begin to stream the body to the application.
+
+        From now on the application's budget, not the door's, counts the bytes of the body. So this call
+        returns to the door's budget what the held bytes have drawn from it. The body can be slow as long
+        as it keeps coming.
         """
         if self._exchange is exchange:
             self._give_back()

@@ -1,5 +1,5 @@
-"""The places of the application. A request needs a place to begin, so the number of places bounds the
-requests under way. Accounts share the places fairly.
+"""The places of the application: permits to run a request. Each running request holds one place, so the
+number of places bounds the requests that run at once. Accounts share the places fairly.
 
 An account is a workspace, a workspace's customer in an embed session, or the address of an unknown
 client.
@@ -19,8 +19,8 @@ from engine.runtime.tally import Tally
 # The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin a
 # request.
 STARTS = 4
-# The most requests that wait for a place. Each takes about 10 KB. If more requests waited, some of them
-# would wait longer than WAIT_S.
+# The most requests that wait for a place (a permit to run). Each waiting request takes about 10 KB. If
+# more requests waited, some of them would wait longer than WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
@@ -51,8 +51,9 @@ class Places:
     async def take(self, account: str) -> "Place":
         """Wait for the account's turn, and return a place. Raises Refusal 503 if too many requests wait,
         or if this request has waited too long."""
-        # An account's waiting requests must be fewer than the free entries of the queue. So the requests
-        # of one account never fill more than half of the queue, and other accounts can still wait.
+        # An account can add a request only while it has fewer requests in the queue than the queue has
+        # free entries. So one account never fills more than half of the queue, and the other half stays
+        # free for other accounts.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
@@ -73,8 +74,8 @@ class Places:
         return place
 
     async def run(self) -> None:
-        """Give places to waiting requests until cancelled. At most `STARTS` requests get a place between
-        two passes of the reactor."""
+        """Give places (permits to run) to waiting requests until cancelled. At most `STARTS` requests get
+        a place between two passes of the reactor."""
         while True:
             await self._news.wait()
             self._news = trio.Event()
@@ -110,7 +111,8 @@ class Places:
 
 
 class Place:
-    """The place of one request. `given` is set when the request can begin."""
+    """The place (permit to run) of one request. `given` is set when the request has the place and can
+    begin."""
 
     __slots__ = ("_give_back", "account", "given")
 

@@ -111,8 +111,9 @@ class RequestRelay:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
                     await self._catch_up()
-                # Many requests can have waited for the same configuration. If all of them continued in
-                # one round of trio's loop, the round would take 10 ms. So one continues in each round.
+                # Many requests can wait for the same configuration. If all these requests continued in
+                # one round of trio's loop, the round would take 10 ms. So let only one request continue
+                # in each round.
                 async with self._decides:
                     await trio.lowlevel.checkpoint()
         part = self.part_of(fields)
@@ -123,10 +124,13 @@ class RequestRelay:
     ) -> None:
         """Let another worker answer a request.
 
-        If no worker has begun the request, the answer is 503. If the link breaks before the answer has
-        begun, but another worker may have begun the request, the outcome is unknown. The relay then sends
-        the request again to the part's next worker, except in three cases: the relay no longer has the
-        whole request, a repeat could have a second effect, or the error is a SilentError.
+        `part`: the part of the workspaces whose worker must answer.
+
+        If that worker has not begun the request, the answer is 503. The outcome is unknown if the link
+        breaks before the answer has begun, but the worker may have begun the request. The relay then
+        sends the request again, to the worker that now serves the part. It does not send the request
+        again in three cases: the relay no longer has the whole request, a repeat could have a second
+        effect, or the error is a SilentError.
 
         If the outcome stays unknown, the answer is 503 for a method that changes nothing, and 500 for any
         other method.

@@ -84,8 +84,9 @@ class LinkTransport(PlainTransport):
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """Raises OSError if the worker at the other end has closed the link, even if bytes of a request
-        came before. That worker has then refused the request already, so this worker must not serve it.
+        """Read as `PlainTransport.read` does, but raise OSError if the relaying worker has closed the
+        link, even if bytes of a request came before. The relaying worker has then refused the request
+        already, so this worker must not serve the request.
         """
         data = super().read()
         if data:

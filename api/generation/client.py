@@ -146,7 +146,8 @@ _REPLACEMENTS = [
 def synchronous(package: Path, made: Mapping[Path, str]) -> dict[Path, str]:
     """Return the modules of `angarium/sync`, converted from the modules of `angarium/aio`.
 
-    `made` has new texts of generated modules. Modules that are not in `made` are read from the disk.
+    `made`: the new texts of the modules that were generated in this run. All other modules are read from
+    the disk.
     """
     source, target = package / "aio", package / "sync"
     present = {*source.glob("*.py"), *(path for path in made if path.is_relative_to(source))}

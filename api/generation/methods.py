@@ -64,7 +64,8 @@ class Operation:
 
 
 def filter_of(group: str) -> str:
-    """Return the name of the type for a group's filters: `DeliveryFilter` for the group `deliveries`."""
+    """Return the name of the type of filters for a group of client methods. For the group `deliveries`,
+    the name is `DeliveryFilter`."""
     return re.sub("ies$", "y", group.title().replace("_", "")).removesuffix("s") + "Filter"
 
 
@@ -267,7 +268,8 @@ def _path_arguments(operation: Operation) -> list[str]:
 
 
 def path_names(operation: Operation) -> list[str]:
-    """Return the arguments of a path: `rule_id` for `/routing-rules/{id}`."""
+    """Return the names of the Python arguments for a path's parameters. For `/routing-rules/{id}`, the
+    only name is `rule_id`."""
     found = []
     for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
         noun = _NOUNS.get(before) or before.rpartition("-")[2].removesuffix("s")
@@ -276,7 +278,8 @@ def path_names(operation: Operation) -> list[str]:
 
 
 def argument_name(name: str) -> str:
-    """Return an argument's name: `eventType` is `event_type`, `from` is `since`."""
+    """Return the Python argument's name for the API's parameter `name`. For `eventType`, this is
+    `event_type`; for `from`, it is `since`."""
     renamed = _RENAMED.get(name, _snake(name))
     assert not keyword.iskeyword(renamed), name
     return renamed

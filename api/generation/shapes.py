@@ -12,8 +12,8 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes whose names have these endings get modules of their own. With these shapes, the module of a large
-# group would be too long.
+# Shapes whose names have these endings get modules of their own. If the module of a large group contained
+# these shapes too, the module would be too long.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

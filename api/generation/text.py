@@ -33,7 +33,10 @@ def docstring(text: str, indent: int) -> str:
 
 
 def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
-    """Return a module's text, not yet formatted. `wanted`: names that the module only re-exports."""
+    """Return a module's text, not yet formatted, with a mark in the place of its imports.
+
+    `sentence`: the docstring. `parts`: the code. The names in `wanted` are imported even if `parts` do
+    not use them, so that the module re-exports these names."""
     names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
     return (
         f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"

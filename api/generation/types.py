@@ -36,7 +36,8 @@ class Types:
         )
 
     def item_of(self, schema: Schema) -> Schema | None:
-        """Return the schema of a page's items, None if the schema is not a page."""
+        """If the schema is a page of a list, return the schema of the list's items. Otherwise return
+        None."""
         fields = self.resolved(schema).get("properties", {})
         known = {"items", "nextCursor", "searchedTo"}
         paged = "nextCursor" in fields and known.issuperset(fields)

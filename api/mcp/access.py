@@ -12,11 +12,11 @@ Connect = Callable[[Environment | None], AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """One caller's access to the API. `connect` gets an environment and returns a client for it. If
-    `connect` gets None, the client uses the environment of the key.
+    """One caller's access to the API.
 
-    `environment` is the environment of tool calls that name none. `manages` is True if the key's scope is
-    `manage`.
+    `connect(environment)` returns a client for that environment; `connect(None)` returns a client for the
+    environment of the key. `environment`: the environment of a tool call that names no environment.
+    `manages`: True if the key's scope is `manage`.
     """
 
     connect: Connect

@@ -16,7 +16,8 @@ from api.mcp.access import ApiAccess
 from api.mcp.inside import Application, InsideAnswer, InsideTransport, ask
 from api.mcp.server import make_server
 
-# The transport calls the application directly, but the client needs a valid address.
+# The base URL of the clients. No client connects to it, because the transport calls the application
+# directly. But a client cannot be made without a valid URL.
 INSIDE = "http://127.0.0.1"
 ONCE = RetryPolicy(retries=0)  # the agent decides about retries
 

@@ -42,7 +42,8 @@ class _One(CollectorRegistry):
 
 
 class Exposition:
-    """The writer of the text. It remembers which environments have labels of their own."""
+    """The writer of the text. It remembers which environments have their own names as labels: the other
+    environments share one label, so that the number of series stays bounded."""
 
     def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
         """`dead_letters` are the sizes of the queues, by environment."""

@@ -88,7 +88,8 @@ def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Return the items. The keys are copied first, because other tasks can add items meanwhile."""
+    """Return the keys of `by_environment`, each with its value. The keys are copied first, because other
+    tasks can add keys meanwhile."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 
