@@ -37,7 +37,8 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError, ValueError):
         raw = b""
-    # The decoder also accepts other spellings, such as `+` and `/`. Compare with the only valid spelling.
+    # The decoder also accepts other spellings of the same bytes, such as `+` for `-`. A cursor has only
+    # one valid spelling, so compare the cursor with this spelling.
     known = len(raw) == _TAG + 16 and base64.urlsafe_b64encode(raw).decode() == cursor
     if not known or raw[:_TAG] != _tag(listing, environment):
         raise invalid("cursor", "is not a cursor of this list")
@@ -97,12 +98,12 @@ def page(
 ) -> Page[Item]:
     """Return a page with the first items, as many as PAGE_BYTES allows.
 
-    If the page has all of `items`, the next page starts after the id `below`, and there is no next page
-    if `below` is None.
+    If the page has all of `items`, the next page starts after the id `below`. If `below` is None, there
+    is no next page.
 
-    If the page does not have all of `items`, the next page starts after the last item of this page. The
-    cursor then has the id that `mark` returns for the index of this item, or without `mark` the item's
-    `id`.
+    If the page does not have all of `items`, the next page starts after the last item of this page, and
+    the cursor has this item's `id`. If `mark` is given, the cursor has `mark(index)` instead: the id that
+    stands for the item at this index.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):

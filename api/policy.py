@@ -11,7 +11,11 @@ from engine.model.quotas import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:
-    """Raises Refusal 403 for a request that customers cannot make, whatever its body is."""
+    """Raises Refusal 403 if customers can never make this request, whatever its body contains.
+
+    A request needs the ability (permission) of its route. `settings` has the abilities that the workspace
+    gives its customers.
+    """
     if route.ability is None or settings.allows(route.ability):
         return
     if route.method == "PATCH" and any(map(settings.allows, route.field_abilities.values())):
@@ -20,7 +24,8 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
-    """Raises Refusal 403 if the fields of the body need an ability that customers lack.
+    """Raises Refusal 403 if a field of the body needs an ability (permission) that the workspace has not
+    given its customers.
 
     A field in `field_abilities` needs its own ability. In a PATCH, every other field needs the route's
     ability. A PATCH without fields needs the route's ability too. For other methods, `check_route` has

@@ -55,10 +55,11 @@ class Method:
     - `positional`: optional fields of the body that a caller can give by position.
     - `once_with`: the name of a field. If a request's body has this field, clients never repeat the
       request.
-    - `by_page`: the method of a list returns one page. By default it iterates over all pages.
+    - `by_page`: the method of a list returns one page. Without `by_page`, the method iterates over all
+      pages, except if its name is `list`.
 
-    A list's method with the name `list` always returns one page. A second method, `iterate`, is generated
-    for it and iterates over all pages.
+    A method with the name `list` always returns one page. A second method with the name `iterate` is
+    generated beside it. `iterate` goes over all pages.
     """
 
     name: str
@@ -122,7 +123,7 @@ class Route:
     The caller:
 
     - `installation`: only keys of the installation's first workspace can call the route.
-    - `opens_session`: a login code of the console can call the route.
+    - `opens_session`: a caller with a login code of the console can call the route.
     - `in_grace`: after a rotation, callers can use the key's former secret for a time. The route accepts
       such callers.
     - `embed`: states if an embed session can call the route. Every route must state this.

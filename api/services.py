@@ -75,7 +75,7 @@ class LiveActors(Protocol):
         """Return how many deliveries of a destination wait or are in flight."""
 
     def totals(self, environment: int) -> Totals:
-        """Return the numbers of waiting deliveries and of those in flight in an environment."""
+        """Return two numbers for an environment: its waiting deliveries, and its deliveries in flight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,8 @@ async def _parts(
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
-    # Most points have no counts. Their JSON differs only in the time: `_EMPTY` is the rest of it.
+    # Most points have no counts. The JSON of two such points differs only in the time, so the rest of the
+    # JSON is made once, as `_EMPTY`.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 

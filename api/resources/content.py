@@ -62,7 +62,7 @@ class FilePart(BaseModel):
 
 
 class FileUnchanged(BaseModel):
-    """The content is unchanged: the caller has it, according to `If-None-Match`."""
+    """The content is unchanged: `If-None-Match` shows that the caller already has this content."""
 
 
 CONTENT_RESPONSES: dict[int, type[BaseModel]] = {

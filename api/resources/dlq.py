@@ -172,7 +172,8 @@ def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
 
 
 async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
-    """Return the position of a delivery, even if the delivery has left the queue."""
+    """Return the place at which a page begins: the position that `delivery` has, or had, in the
+    dead-letter queue. Return None for the first page."""
     if delivery is None:
         return None
     entry = await call.services.delivery_log.entry(call.number, delivery)

@@ -77,8 +77,8 @@ def health_view(
     """Return the view of a destination's health.
 
     `stored_age_s` is the age of the destination's oldest waiting delivery, as `ages_in_store` returned
-    the age. If `stored_age_s` is None and some deliveries wait only in the store, the view shows no age.
-    If `stored_age_s` is None and none do, the view shows the age of the oldest delivery in memory.
+    the age. If `stored_age_s` is None, the view shows the age of the oldest delivery in memory, unless
+    some deliveries wait only in the store: then the view shows no age.
     """
     known = report.health or _at_rest(record, report)
     return {

@@ -71,8 +71,9 @@ async def undrain(call: Call) -> shapes.Success:
 
 
 def _actor(call: Call) -> Principal:
-    """Return the caller, for the audit log. A drain of a machine belongs to no environment. Its log entry
-    therefore names the environment of the caller's key, if that key has one."""
+    """Return the caller, for the audit log. A drain concerns a whole server, and so belongs to no
+    environment. The log entry of a drain therefore names the environment of the caller's key, if that key
+    has one."""
     own = call.admitted.credential.environment
     return structs.replace(call.principal, environment=own.number if own else None)
 

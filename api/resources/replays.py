@@ -59,8 +59,8 @@ class ReplayQuery(PageQuery):
 
 
 async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
-    """Return the view of a job, with the destinations that have most of its deliveries, `SHARES` at
-    most."""
+    """Return the view of a job. It shows at most `SHARES` destinations: those with the most deliveries in
+    the job."""
     store = call.services.replay_store
     legs = await store.legs(call.number, job.id, SHARES)
     previews = job.dry_run and not job.orders and job.status is ReplayStatus.COMPLETED

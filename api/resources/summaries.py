@@ -114,8 +114,9 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return the survey with missing ages added. In `survey`, some destinations with waiting deliveries
-    have no age. For the `MOST_AGES` of them with the longest queues, read the age from the store."""
+    """Return the survey with missing ages added. The age is that of a destination's oldest waiting
+    delivery. Of the destinations that have waiting deliveries but no age, take those with the longest
+    queues, at most `MOST_AGES`, and read their ages from the store."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)

@@ -37,7 +37,8 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """`ownLongSteps` counts the long steps that worked for the caller's environment or workspace."""
+    """Return the view of the event loop's long steps. Its field `ownLongSteps` counts only the long steps
+    that were caused by work for the caller's environment or workspace."""
     watch = call.services.watch
     known = watch.statistics()
     return {

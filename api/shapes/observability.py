@@ -227,7 +227,8 @@ Depth = Annotated[int, Field(ge=1)]
 
 
 class Lane(TypedDict):
-    """The deliveries of one destination that are sent one after another."""
+    """The waiting deliveries of one destination that have the same ordering key. They are sent one after
+    another."""
 
     key: Annotated[
         str | None,

@@ -76,8 +76,9 @@ class DeliveryDeadLettered(Document):
 
 
 class DestinationDeadLetters(Document):
-    """A destination got more than ten dead letters in a minute. Each of the first ten has an event of its
-    own. `count` is the number of all others."""
+    """A destination got more than ten dead letters in a minute. Each of the first ten has an
+    `angarium.delivery.dead_lettered` event. The present event reports all further dead letters together:
+    `count` is the number of these further dead letters."""
 
     destination_id: Uuid
     destination_name: str | None

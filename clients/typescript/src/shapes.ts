@@ -1382,7 +1382,10 @@ export interface KeyDraft {
 /** API_KEY: a key of one environment. MCP_KEY: a key of the whole workspace. */
 export type KeyKind = "API_KEY" | "MCP_KEY";
 
-/** The deliveries of one destination that are sent one after another. */
+/**
+ * The waiting deliveries of one destination that have the same ordering key. They are sent one
+ * after another.
+ */
 export interface Lane {
   /**
    * The value that the lane's events share. Null for DESTINATION, the one lane of a destination

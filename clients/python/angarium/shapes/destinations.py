@@ -103,7 +103,9 @@ class HourCounts(TypedDict):
 
 
 class Lane(TypedDict):
-    """The deliveries of one destination that are sent one after another."""
+    """The waiting deliveries of one destination that have the same ordering key. They are sent
+    one after another.
+    """
 
     # The value that the lane's events share. Null for DESTINATION, the one lane of a destination
     # with ordering STRICT.
