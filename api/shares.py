@@ -1,7 +1,8 @@
 """The shares of workspaces: the bound on one workspace's running requests.
 
-A workspace's further requests wait in a queue. Its keys together are one caller, and each of its
-customers is another. The callers in the queue take turns.
+If a workspace has reached this bound, its further requests wait in a queue. The requests in the queue
+belong to callers: all requests with keys of the workspace belong to one caller, and each customer of the
+workspace is a further caller. The callers in the queue take turns.
 
 Without shares, the busiest workspace would use all connections to the database, and the event loop.
 """
@@ -27,15 +28,16 @@ from engine.settings import Settings
 QUEUED = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# Each running request uses one place of its workspace. After the request, no other request can use the
-# place for a time: the place rests. The rest is the request's duration multiplied by the number of the
-# workspace's other places. A workspace that sends without pause therefore has one running request on
-# average, however many connections it opens. A request that takes longer than COUNTED_S seconds counts as
-# COUNTED_S, because such a request mostly waits for the database and does not load the event loop.
+# A workspace has a fixed number of places, and each running request uses one place. After the request, no
+# other request can use the place for a time: the place rests. The duration of the rest is the request's
+# duration multiplied by the number of the workspace's other places. A workspace that sends without pause
+# therefore has one running request on average, however many connections it opens. The duration of a
+# request counts as COUNTED_S seconds at most, because a longer request mostly waits for the database and
+# does not load the event loop.
 COUNTED_S = 0.05
 QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
-# The longest rest of a place. Without this limit, the places of a workspace with hundreds of places could
-# rest for longer than a client waits.
+# The longest time for which a place stays unused after a request (see COUNTED_S). Without this limit, the
+# places of a workspace with hundreds of places could stay unused for longer than a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
@@ -127,7 +129,8 @@ class WorkspaceShare:
         rests: bool = True,
     ) -> None:
         """`kind` is the share's name in the log. `at_once` is the limit on a workspace's running
-        requests. `rests`: a place rests after each request, as described at `COUNTED_S`."""
+        requests. `rests`: after each request, the place of the request stays unused for a time (see
+        `COUNTED_S`)."""
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
@@ -137,10 +140,11 @@ class WorkspaceShare:
 
     @asynccontextmanager
     async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
-        """Wait for a place, and hold the place while the block runs. A caller's requests get their places
-        in the order in which they came. Raises Refusal 503, before the block runs, if too many requests
-        wait, or if this request has waited for `WAIT_S`. `caller` is KEYS for a request with a key, and
-        the customer's account for a request of an embed session."""
+        """Wait until the workspace can run one more request, and count the request as running while the
+        `async with` block runs. The requests of one caller get their places in the order in which they
+        came. Raises Refusal 503, before the block runs, if too many requests wait, or if this request has
+        waited for `WAIT_S`. `caller` is KEYS for a request with a key, and the customer's account for a
+        request of an embed session."""
         queue = self._queues.get(workspace)
         if queue is None:
             queue = self._queues[workspace] = _WorkspaceQueue(self._at_once)
@@ -236,7 +240,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # The places of OUTWARD requests do not rest, because these requests mostly wait, and hardly use
-        # the event loop.
+        # The place of a request of the kind OUTWARD can be used again at once (`rests=False`), because
+        # such a request mostly waits for a receiver or the file store, and hardly uses the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

@@ -28,8 +28,8 @@ HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# The most rows in one call of `on_changes`. This process runs either `on_changes` or a command that
-# changes the configuration: each waits until the other has ended. With one row per call, this process
+# The most rows in one call of `on_changes`. `on_changes` and the commands of this process that change the
+# configuration never run at the same time: they wait for each other. With one row per call, this process
 # could not keep up with a busy writer. With more than 100 rows, the commands would wait too long.
 AT_ONCE = 100
 

@@ -22,7 +22,8 @@ BACKLOG = Profile(
     # A long limit, because `count_waiting` can count a million rows from the disk, which takes seconds.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # `lean` saves processor time. If 20,000 destinations get one event each, 20,000 queues are read.
+    # `lean` saves processor time in each statement. There can be many short statements: if 20,000
+    # destinations get one event each, the readers read 20,000 queues.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
@@ -51,8 +52,9 @@ _WAITING_ROWS = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# Returns the examined rows with a status in $5: at most $6 rows, and about $7 bytes. If fewer than $6
-# examined rows have such a status, `tail` has the last examined seq and the number of examined rows.
+# Of the examined rows, returns those with a status in $5: at most $6 rows, and about $7 bytes. If the
+# statement finds fewer than $6 such rows, the query `tail` has the seq of the last examined row and the
+# number of examined rows, so that the next read can continue after this seq.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({waiting_rows}) x
@@ -87,7 +89,8 @@ _LANES = {
 @cache
 def queue_statement(classes: int, lanes: str) -> str:
     """Return the statement that reads the next waiting deliveries of a destination, in the order of seq.
-    `classes` is the number of delivery classes to read."""
+    `classes` is the number of delivery classes to read: each class, such as CRITICAL or REPLAY, has its
+    own queue."""
     return _QUEUE.format(
         waiting_rows=waiting_rows(DELIVERY_COLUMNS + ", d.status", classes),
         places=waiting_rows("d.seq", classes),
@@ -99,8 +102,9 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds the lowest waiting seq of each skipped lane. $6 has the skipped
-    lanes. The statement examines only seqs after $4 and up to $7."""
+    """Return the statement that finds the lowest seq among the waiting deliveries of each lane in $6. A
+    statement of `queue_statement` has skipped these lanes. The statement examines only seqs after $4 and
+    up to $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(waiting_rows=waiting_rows("d.seq, d.lane, d.status", classes, bound))
 

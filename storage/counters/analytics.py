@@ -68,8 +68,8 @@ class PostgresAnalytics:
     """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """After a read of LONG_MINUTES or more, `long_read` is called with the destination. A read of
-        single minutes does not call it."""
+        """`long_read`: a function that `tallies` calls with the destination after it has read a period of
+        LONG_MINUTES or more. If `tallies` returns single minutes, it does not call `long_read`."""
         self._pool = pool
         self._long_read = long_read
 
@@ -89,8 +89,8 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return the first column of a row, which is the number of a period, and the row's counts. The second
-    column has the counts of errors, or null. Then come the columns `COUNTED`."""
+    """Return a row's period and its counts. The first column of the row has the period's number. The
+    second column has the counts of errors, or null. Then come the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -147,8 +147,8 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """If `top` reads a period of LONG_MINUTES or more, it calls `long_read` with the destinations
-        that it returns."""
+        """`long_read`: a function that `top` calls after it has read a period of LONG_MINUTES or more.
+        The function gets the destinations in the result of `top`."""
         self._pool = pool
         self._long_read = long_read
 

@@ -1,4 +1,5 @@
-"""The counters by the minute, which the settle statement writes in the commit of the outcomes."""
+"""The counters by the minute. The settle statement, which records the outcomes of deliveries, writes the
+counters too, so that both are committed together."""
 
 from collections.abc import Sequence
 
