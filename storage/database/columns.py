@@ -44,8 +44,8 @@ def rows(
     """Return the SQL of rows with the columns `bound` and `columns`.
 
     `before`: the parameters of `columns` begin after this number. The columns `bound` have no parameters
-    of their own. They use the parameters of an earlier call of `rows` for the same statement, which begin
-    after the number `bound_before`.
+    of their own: they use the parameters that an earlier call of `rows` has made for the same statement.
+    `bound_before`: these parameters begin after this number.
 
     If `uniform`, a `shared` column has one parameter, the value of all rows. If not `uniform`, a `shared`
     column has two parameters: an array and a single value. If the column's values differ, the array has

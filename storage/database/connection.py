@@ -320,7 +320,8 @@ class Connection:
         names, values = zip(*self.profile.session_settings().items(), strict=True)
         try:
             self._check(raw)
-            # This needs a limit too: a pooler without a free connection delays the first statement.
+            # The first statement needs a time limit too: a pooler can accept the login, but then delays
+            # the first statement until it has a free connection to PostgreSQL.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return raw, int(await raw.fetchval(_GREETING, names, values))
         except BaseException:
@@ -346,8 +347,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # Without asyncpg's cache, asyncpg gives statements no names. PostgreSQL keeps only one statement
-        # without a name.
+        # Give the statement a name, because asyncpg without its cache gives none. PostgreSQL would keep
+        # only the latest statement without a name.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))

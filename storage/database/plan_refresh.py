@@ -25,9 +25,9 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Call this before each statement. If the present pause between two discards has ended, this call
-        discards the connection's plans. If the statement is new to the connection, a pause of FIRST_S
-        begins instead."""
+        """Call this before each statement. If the present pause has ended, this call discards the
+        connection's plans and begins the next pause. But if the connection has not run the statement
+        before, the call discards nothing, and begins a pause of FIRST_S."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

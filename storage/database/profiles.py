@@ -17,8 +17,8 @@ class Profile:
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
     # True: a statement opens a lost connection again. False: only `ensure()` and `listen()` open it. The
-    # statements of the hot path contain the epoch of `Ownership`, which each reconnection renews. Their
-    # caller therefore calls `ensure()`, then reads the epoch, then runs the statement.
+    # hot path needs False: its statements contain the epoch of `Ownership`, which each reconnection
+    # renews. So their caller calls `ensure()`, then reads the epoch, then runs the statement.
     connects_itself: bool = True
     # True: if the caller is cancelled, the statement is cancelled and the connection is closed. This is
     # for long statements that can be repeated. False: the statement runs to its end.

@@ -1,4 +1,5 @@
-"""The dead-letter queue as callers read it: pages and groups, the latest death first."""
+"""The dead-letter queue as callers read it: pages of dead letters, and groups of dead letters with the
+same cause. The latest dead letters come first."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -28,8 +29,8 @@ _END_MS = (1 << 63) - 1
 # Filters with an index for searches.
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
-# $1 environment, $2 lowest id, $3 and $4 the upper bound of the rows (a time of death and an id), $5 the
-# earliest time of death, $6 rows to examine.
+# $1 environment, $2 lowest id, $3 and $4 the upper bound of the rows (the time at which a delivery became
+# a dead letter, and an id), $5 the earliest such time, $6 rows to examine.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
     SELECT {{columns}} FROM deliveries d WHERE {_WHERE}
@@ -62,10 +63,10 @@ WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2:
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# `place` numbers the examined dead letters; the latest death has 1. A signature is computed from some
-# columns of a dead letter. `alike` groups the dead letters that are equal in these columns, so that the
-# signature is computed once for each group of `alike`. The query reads only the columns `_DEATHS`, so
-# that PostgreSQL can sort the rows in memory.
+# `place` numbers the examined dead letters; the latest dead letter has 1. A signature (the hash of a
+# cause) is computed from some columns of a dead letter. `alike` groups the dead letters that are equal in
+# these columns, so that the signature is computed once for each group of `alike`. The query reads only
+# the columns `_DEATHS`, so that PostgreSQL can sort the rows in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
 _GROUPS = """

@@ -10,8 +10,9 @@ from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
 
-# The hash of a death's cause. `#` replaces each number in the text of the error, because numbers differ
-# between deaths of one cause. `escape` converts any bytes to text.
+# The hash of the cause that made a delivery a dead letter. `#` replaces each number in the text of the
+# error, because two texts with the same cause can have different numbers. `escape` converts any bytes to
+# text.
 SIGNATURE = """md5(concat_ws('|', destination, coalesce(error_category::text, '-'),
     coalesce(response_status::text, '-'),
     regexp_replace(encode(substring(coalesce(last_error, ''::bytea) FROM 1 FOR 200), 'escape'),

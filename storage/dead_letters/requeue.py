@@ -17,9 +17,9 @@ from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of a count in the entry or null, $17
-# the count before this chunk. The first chunk of a request inserts the audit entry. Each later chunk of
-# the request raises the count.
+# $3 environment, $4 ids, $5 ... $15 the audit entry. A request is carried out in chunks of deliveries.
+# The first chunk inserts the audit entry, and each later chunk raises a count of deliveries in the entry.
+# $16 is the name of this count, or null if the entry has no count. $17 is the count before this chunk.
 _BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
 _AUDITED = """,
 audited AS (

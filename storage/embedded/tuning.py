@@ -27,9 +27,9 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     """Return the text of angarium.conf. `memory`: the computer's memory in bytes. `servers`: the number
     of Angarium processes on the database. `durable=False` is for tests only."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Each Angarium process has three connections of the hot path, one for the listener, one for upkeep,
-    # and pools of 6, 4, 4, 2 and 2 connections. The rest of the 40 is for commands and operators. Tests
-    # need more, because several tests share one PostgreSQL server.
+    # There are 40 connections for each Angarium process. The process uses 23 of them: three for the hot
+    # path, one for the listener, one for upkeep, and pools of 6, 4, 4, 2 and 2. The rest is for commands
+    # and operators. Tests need more connections, because several tests share one PostgreSQL server.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
