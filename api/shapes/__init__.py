@@ -46,7 +46,7 @@ class Page(TypedDict, Generic[Item]):
         Annotated[
             Timestamp,
             doc(
-                "Present if the search stopped early, at this instant: all later items were"
+                "Present if the search stopped early: everything that is newer than this time was"
                 " examined. The next page continues from there."
             ),
         ]

@@ -91,8 +91,8 @@ export interface ApiKeyPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -153,8 +153,8 @@ export interface AttemptPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -189,8 +189,8 @@ export interface AuditEntryPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -495,8 +495,8 @@ export interface CustomerPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -640,8 +640,8 @@ export interface DeliveryPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -768,8 +768,8 @@ export interface DestinationPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -825,8 +825,8 @@ export interface DestinationSummaryPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -859,8 +859,8 @@ export interface DestinationTemplatePage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -934,8 +934,8 @@ export interface DlqEntryPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -967,8 +967,8 @@ export interface DlqGroupPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1179,8 +1179,8 @@ export interface EventPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1265,8 +1265,8 @@ export interface FilePage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1409,8 +1409,8 @@ export interface LanePage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1491,8 +1491,8 @@ export interface NodePage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1811,8 +1811,8 @@ export interface ReplayJobPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -1891,8 +1891,8 @@ export interface RoutingRulePage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -2013,8 +2013,8 @@ export interface SchemaVersionPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
@@ -2256,8 +2256,8 @@ export interface TransformScriptPage {
   /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early, at this instant: all later items were examined. The next
-   * page continues from there.
+   * Present if the search stopped early: everything that is newer than this time was examined. The
+   * next page continues from there.
    */
   searchedTo?: string;
 }
