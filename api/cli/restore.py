@@ -23,10 +23,10 @@ interruption, run the command again: it starts from the beginning. No server sta
 folder. Your changes in postgresql.conf are not restored, because the command writes new settings.
 
 The folder has all events accepted before the backup. A server that starts on it delivers the deliveries
-that were unsettled then. Some of them can have been delivered by the original server since, with the
-same webhook-id. Use --hold if the original server still runs, or to inspect the data first. Then a
-server on the folder accepts and shows everything, but sends nothing until you remove the file
-`hold-deliveries` from the folder and start the server again.
+that were unsettled then. If the original server ran after the backup, it has perhaps delivered some of
+them already. Both deliveries have the same webhook-id. Use --hold if the original server still runs, or
+to inspect the data first. Then a server on the folder accepts and shows everything, but sends nothing
+until you remove the file `hold-deliveries` from the folder and start the server again.
 """
 
 

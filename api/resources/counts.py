@@ -90,8 +90,8 @@ ROUTES = (
         client=Method("observability.counts"),
         summary="Count an environment's waiting deliveries and dead letters",
         description="`pending` and `inFlight` come from memory and are at most a second old. "
-        "`retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number "
-        "`atLeast` is true.",
+        "`retrying` and `inDlq` are counted in the stored deliveries, up to 10,000 each. If one of "
+        "them is 10,000, `atLeast` is true.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -317,7 +317,7 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="The time to search for rare values is bounded. A page can therefore hold "
+        description="A search for rare values stops after a limited time. A page can then hold "
         "fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has "
         "`searchedTo`: the search has examined all deliveries after this time.",
         tag=TAG,

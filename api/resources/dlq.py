@@ -287,8 +287,8 @@ ROUTES = (
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
         description="Lists deliveries that have no attempts left, or got a 410 from their "
-        "receiver. The latest dead letter comes first. The time to search for rare values is "
-        "bounded. A page can therefore hold fewer than `limit` dead letters, even none, and still "
+        "receiver. The latest dead letter comes first. A search for rare values stops after a "
+        "limited time. A page can then hold fewer than `limit` dead letters, even none, and still "
         "have a `nextCursor`. Such a page has `searchedTo`: the search has examined all dead "
         "letters after this time.",
         tag=TAG,

@@ -112,7 +112,7 @@ ROUTES = (
         command=Command("nodes list", COLUMNS),
         client=Method("nodes.list"),
         summary="List the servers of this installation",
-        description="Sorted by name. The list shows what the answering server knows. It needs a "
+        description="Sorted by name. The list shows what the answering server knows. The call needs a "
         "key of scope `manage` of the installation's first workspace. Each part of the workspaces "
         "has one ACTIVE server, which does the work of the part. A STANDBY of the part takes over "
         "if the ACTIVE server fails.",

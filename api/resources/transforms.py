@@ -213,8 +213,8 @@ ROUTES = (
         command=Command("transforms list", COLUMNS),
         client=Method("transform_scripts.of_destination"),
         summary="List a destination's transform scripts",
-        description="A page can hold fewer than `limit` and still have a `nextCursor`, because "
-        "sources are long.",
+        description="A page has a limit in bytes too, because scripts can be long. A page can "
+        "therefore hold fewer than `limit` scripts and still have a `nextCursor`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

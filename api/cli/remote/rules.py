@@ -63,4 +63,4 @@ def preview(session: Session, event: Any, rule: Any) -> None:
         session.output.one(client.routing_rules.preview(event, rule=rule))
 
 
-preview.help = f"{preview.help}\n\nJSON is an event in the form of events.send ({JSON_HELP})."
+preview.help = f"{preview.help}\n\nJSON is an event in the form of `POST /events` ({JSON_HELP})."

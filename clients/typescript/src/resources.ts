@@ -494,16 +494,18 @@ export class TransformScriptsResource extends Resource {
   }
 
   /**
-   * List a destination's transform scripts: one page. A page can hold fewer than `limit` and still
-   * have a `nextCursor`, because sources are long.
+   * List a destination's transform scripts: one page. A page has a limit in bytes too, because
+   * scripts can be long. A page can therefore hold fewer than `limit` scripts and still have a
+   * `nextCursor`.
    */
   ofDestinationPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<TransformScript>> {
     return this.call({ method: "GET", path: this.at("destinations", destinationId, "transform-scripts"), query }, options);
   }
 
   /**
-   * List a destination's transform scripts: all pages. A page can hold fewer than `limit` and still
-   * have a `nextCursor`, because sources are long.
+   * List a destination's transform scripts: all pages. A page has a limit in bytes too, because
+   * scripts can be long. A page can therefore hold fewer than `limit` scripts and still have a
+   * `nextCursor`.
    */
   ofDestination(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<TransformScript> {
     return this.pages(this.at("destinations", destinationId, "transform-scripts"), query, options);
@@ -562,7 +564,7 @@ export class TransformScriptsResource extends Resource {
 /** The deliveries of events to destinations, with every attempt. */
 export class DeliveriesResource extends Resource {
   /**
-   * List deliveries: one page. The time to search for rare values is bounded. A page can therefore
+   * List deliveries: one page. A search for rare values stops after a limited time. A page can then
    * hold fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
    * `searchedTo`: the search has examined all deliveries after this time.
    */
@@ -571,9 +573,9 @@ export class DeliveriesResource extends Resource {
   }
 
   /**
-   * List deliveries: all pages. The time to search for rare values is bounded. A page can therefore
-   * hold fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
-   * `searchedTo`: the search has examined all deliveries after this time.
+   * List deliveries: all pages. A search for rare values stops after a limited time. A page can
+   * then hold fewer than `limit` deliveries, even none, and still have a `nextCursor`. Such a page
+   * has `searchedTo`: the search has examined all deliveries after this time.
    */
   iterate(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
     return this.pages("/deliveries", query, options);
@@ -661,8 +663,8 @@ export class DeliveriesResource extends Resource {
 export class DlqResource extends Resource {
   /**
    * List the dead-letter queue: one page. Lists deliveries that have no attempts left, or got a 410
-   * from their receiver. The latest dead letter comes first. The time to search for rare values is
-   * bounded. A page can therefore hold fewer than `limit` dead letters, even none, and still have a
+   * from their receiver. The latest dead letter comes first. A search for rare values stops after a
+   * limited time. A page can then hold fewer than `limit` dead letters, even none, and still have a
    * `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters after this
    * time.
    */
@@ -672,10 +674,10 @@ export class DlqResource extends Resource {
 
   /**
    * List the dead-letter queue: all pages. Lists deliveries that have no attempts left, or got a
-   * 410 from their receiver. The latest dead letter comes first. The time to search for rare values
-   * is bounded. A page can therefore hold fewer than `limit` dead letters, even none, and still
-   * have a `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
-   * after this time.
+   * 410 from their receiver. The latest dead letter comes first. A search for rare values stops
+   * after a limited time. A page can then hold fewer than `limit` dead letters, even none, and
+   * still have a `nextCursor`. Such a page has `searchedTo`: the search has examined all dead
+   * letters after this time.
    */
   iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
     return this.pages("/dlq", query, options);
@@ -941,8 +943,8 @@ export class ObservabilityResource extends Resource {
 
   /**
    * Count an environment's waiting deliveries and dead letters. `pending` and `inFlight` come from
-   * memory and are at most a second old. `retrying` and `inDlq` are counted in the log, up to
-   * 10,000 each. At that number `atLeast` is true.
+   * memory and are at most a second old. `retrying` and `inDlq` are counted in the stored
+   * deliveries, up to 10,000 each. If one of them is 10,000, `atLeast` is true.
    */
   counts(query: { environment?: Environment } = {}, options?: CallOptions): Promise<Counts> {
     return this.call({ method: "GET", path: "/observability/counts", query }, options);
@@ -966,7 +968,7 @@ export class AuditLogsResource extends Resource {
   /**
    * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
-   * entries are never removed. The time to search for rare values is bounded. A page can therefore
+   * entries are never removed. A search for rare values stops after a limited time. A page can then
    * hold fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
    * `searchedTo`: the search has examined all entries after this time.
    */
@@ -977,7 +979,7 @@ export class AuditLogsResource extends Resource {
   /**
    * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
    * workspace, such as its plan and its MCP keys. A change and its entry are written together, and
-   * entries are never removed. The time to search for rare values is bounded. A page can therefore
+   * entries are never removed. A search for rare values stops after a limited time. A page can then
    * hold fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
    * `searchedTo`: the search has examined all entries after this time.
    */
@@ -995,9 +997,9 @@ export class AuditLogsResource extends Resource {
 export class NodesResource extends Resource {
   /**
    * List the servers of this installation: one page. Sorted by name. The list shows what the
-   * answering server knows. It needs a key of scope `manage` of the installation's first workspace.
-   * Each part of the workspaces has one ACTIVE server, which does the work of the part. A STANDBY
-   * of the part takes over if the ACTIVE server fails.
+   * answering server knows. The call needs a key of scope `manage` of the installation's first
+   * workspace. Each part of the workspaces has one ACTIVE server, which does the work of the part.
+   * A STANDBY of the part takes over if the ACTIVE server fails.
    */
   list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Node>> {
     return this.call({ method: "GET", path: "/observability/nodes", query }, options);
@@ -1005,9 +1007,9 @@ export class NodesResource extends Resource {
 
   /**
    * List the servers of this installation: all pages. Sorted by name. The list shows what the
-   * answering server knows. It needs a key of scope `manage` of the installation's first workspace.
-   * Each part of the workspaces has one ACTIVE server, which does the work of the part. A STANDBY
-   * of the part takes over if the ACTIVE server fails.
+   * answering server knows. The call needs a key of scope `manage` of the installation's first
+   * workspace. Each part of the workspaces has one ACTIVE server, which does the work of the part.
+   * A STANDBY of the part takes over if the ACTIVE server fails.
    */
   iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Node> {
     return this.pages("/observability/nodes", query, options);

@@ -9,8 +9,8 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "deliveries.list",
         help=(
-            "List deliveries.\n\nThe time to search for rare values is bounded. A page can "
-            "therefore hold fewer than `limit` deliveries, even none, and still have a "
+            "List deliveries.\n\nA search for rare values stops after a limited time. A page "
+            "can then hold fewer than `limit` deliveries, even none, and still have a "
             "`nextCursor`. Such a page has `searchedTo`: the search has examined all "
             "deliveries after this time."
         ),

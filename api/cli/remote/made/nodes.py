@@ -10,10 +10,10 @@ PLAIN: tuple[Plain, ...] = (
         "nodes.list",
         help=(
             "List the servers of this installation.\n\nSorted by name. The list shows what the "
-            "answering server knows. It needs a key of scope `manage` of the installation's "
-            "first workspace. Each part of the workspaces has one ACTIVE server, which does "
-            "the work of the part. A STANDBY of the part takes over if the ACTIVE server "
-            "fails."
+            "answering server knows. The call needs a key of scope `manage` of the "
+            "installation's first workspace. Each part of the workspaces has one ACTIVE "
+            "server, which does the work of the part. A STANDBY of the part takes over if the "
+            "ACTIVE server fails."
         ),
         columns=(
             TableColumn("NAME", "name"),

@@ -19,7 +19,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Count an environment's waiting deliveries and dead letters.\n\n`pending` and "
             "`inFlight` come from memory and are at most a second old. `retrying` and `inDlq` "
-            "are counted in the log, up to 10,000 each. At that number `atLeast` is true."
+            "are counted in the stored deliveries, up to 10,000 each. If one of them is "
+            "10,000, `atLeast` is true."
         ),
     ),
 )

@@ -9,8 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "transform_scripts.of_destination",
         help=(
-            "List a destination's transform scripts.\n\nA page can hold fewer than `limit` and "
-            "still have a `nextCursor`, because sources are long."
+            "List a destination's transform scripts.\n\nA page has a limit in bytes too, "
+            "because scripts can be long. A page can therefore hold fewer than `limit` "
+            "scripts and still have a `nextCursor`."
         ),
         arguments=(("destination_id", "DESTINATION_ID"),),
         columns=(

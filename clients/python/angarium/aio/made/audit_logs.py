@@ -24,7 +24,7 @@ class AsyncAuditLogs(AsyncResource):
 
         Newest first. MCP keys also see changes of the whole workspace, such as its plan and
         its MCP keys. A change and its entry are written together, and entries are never
-        removed. The time to search for rare values is bounded. A page can therefore hold
+        removed. A search for rare values stops after a limited time. A page can then hold
         fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
         `searchedTo`: the search has examined all entries after this time.
         """
@@ -36,7 +36,7 @@ class AsyncAuditLogs(AsyncResource):
 
         Newest first. MCP keys also see changes of the whole workspace, such as its plan and
         its MCP keys. A change and its entry are written together, and entries are never
-        removed. The time to search for rare values is bounded. A page can therefore hold
+        removed. A search for rare values stops after a limited time. A page can then hold
         fewer than `limit` entries, even none, and still have a `nextCursor`. Such a page has
         `searchedTo`: the search has examined all entries after this time.
         """

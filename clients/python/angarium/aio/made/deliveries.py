@@ -29,7 +29,7 @@ class AsyncDeliveries(AsyncResource):
     ) -> Page[DeliveryItem]:
         """List deliveries: one page.
 
-        The time to search for rare values is bounded. A page can therefore hold fewer than
+        A search for rare values stops after a limited time. A page can then hold fewer than
         `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
         `searchedTo`: the search has examined all deliveries after this time.
         """
@@ -39,7 +39,7 @@ class AsyncDeliveries(AsyncResource):
     def iterate(self, **chosen: Unpack[DeliveryFilter]) -> AsyncIterator[DeliveryItem]:
         """List deliveries: all pages.
 
-        The time to search for rare values is bounded. A page can therefore hold fewer than
+        A search for rare values stops after a limited time. A page can then hold fewer than
         `limit` deliveries, even none, and still have a `nextCursor`. Such a page has
         `searchedTo`: the search has examined all deliveries after this time.
         """

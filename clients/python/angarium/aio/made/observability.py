@@ -48,7 +48,8 @@ class AsyncObservability(AsyncResource):
         """Count an environment's waiting deliveries and dead letters.
 
         `pending` and `inFlight` come from memory and are at most a second old. `retrying` and
-        `inDlq` are counted in the log, up to 10,000 each. At that number `atLeast` is true.
+        `inDlq` are counted in the stored deliveries, up to 10,000 each. If one of them is
+        10,000, `atLeast` is true.
         """
         return await self._send(
             Call("GET", "/observability/counts", query_of({"environment": environment}))

@@ -33,8 +33,8 @@ class AsyncTransformScripts(AsyncResource):
     def of_destination(self, destination_id: str) -> AsyncIterator[TransformScript]:
         """List a destination's transform scripts: all pages.
 
-        A page can hold fewer than `limit` and still have a `nextCursor`, because sources are
-        long.
+        A page has a limit in bytes too, because scripts can be long. A page can therefore
+        hold fewer than `limit` scripts and still have a `nextCursor`.
         """
         return follow_pages(self._send, at("destinations", destination_id, "transform-scripts"), {})
 

@@ -27,8 +27,8 @@ class Dlq(Resource):
         """List the dead-letter queue: one page.
 
         Lists deliveries that have no attempts left, or got a 410 from their receiver. The
-        latest dead letter comes first. The time to search for rare values is bounded. A page
-        can therefore hold fewer than `limit` dead letters, even none, and still have a
+        latest dead letter comes first. A search for rare values stops after a limited time. A
+        page can then hold fewer than `limit` dead letters, even none, and still have a
         `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
         after this time.
         """
@@ -39,8 +39,8 @@ class Dlq(Resource):
         """List the dead-letter queue: all pages.
 
         Lists deliveries that have no attempts left, or got a 410 from their receiver. The
-        latest dead letter comes first. The time to search for rare values is bounded. A page
-        can therefore hold fewer than `limit` dead letters, even none, and still have a
+        latest dead letter comes first. A search for rare values stops after a limited time. A
+        page can then hold fewer than `limit` dead letters, even none, and still have a
         `nextCursor`. Such a page has `searchedTo`: the search has examined all dead letters
         after this time.
         """

@@ -14,10 +14,10 @@ class Nodes(Resource):
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Node]:
         """List the servers of this installation: one page.
 
-        Sorted by name. The list shows what the answering server knows. It needs a key of
-        scope `manage` of the installation's first workspace. Each part of the workspaces has
-        one ACTIVE server, which does the work of the part. A STANDBY of the part takes over
-        if the ACTIVE server fails.
+        Sorted by name. The list shows what the answering server knows. The call needs a key
+        of scope `manage` of the installation's first workspace. Each part of the workspaces
+        has one ACTIVE server, which does the work of the part. A STANDBY of the part takes
+        over if the ACTIVE server fails.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/observability/nodes", query))
@@ -25,10 +25,10 @@ class Nodes(Resource):
     def iterate(self) -> Iterator[Node]:
         """List the servers of this installation: all pages.
 
-        Sorted by name. The list shows what the answering server knows. It needs a key of
-        scope `manage` of the installation's first workspace. Each part of the workspaces has
-        one ACTIVE server, which does the work of the part. A STANDBY of the part takes over
-        if the ACTIVE server fails.
+        Sorted by name. The list shows what the answering server knows. The call needs a key
+        of scope `manage` of the installation's first workspace. Each part of the workspaces
+        has one ACTIVE server, which does the work of the part. A STANDBY of the part takes
+        over if the ACTIVE server fails.
         """
         return follow_pages(self._send, "/observability/nodes", {})
 
