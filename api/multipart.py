@@ -34,17 +34,23 @@ _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
 class _Decoder(MultipartDecoder):
-    """Werkzeug's decoder, with fixes for two bugs.
+    """Werkzeug's decoder, with fixes for three bugs.
 
     If the received bytes end within a boundary's line, Werkzeug adds the first byte of the line end to
     the content. If a part has no content, Werkzeug treats the next part as the content of the empty part.
+    If the received bytes end between the two bytes of a line end, Werkzeug counts two line ends.
     """
 
     def next_event(self) -> Event:
+        halved = not self.complete and self.buffer.endswith(b"\r")
+        if halved:  # a line feed can follow
+            del self.buffer[-1:]
         begins = self.state is State.DATA_START and not self.complete
-        if begins and self._last_partial_boundary_index(self.buffer) == 0:
-            return NEED_DATA
-        return super().next_event()
+        waits = begins and self._last_partial_boundary_index(self.buffer) == 0
+        event = NEED_DATA if waits else super().next_event()
+        if halved:
+            self.buffer.extend(b"\r")
+        return event
 
     def _last_partial_boundary_index(self, data: bytes | bytearray) -> int:
         at = max(data.rfind(b"\n"), data.rfind(b"\r"))
