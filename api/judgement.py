@@ -86,8 +86,8 @@ class Judge:
         """Call the handler when the workspace's share (`api.shares`) allows one more running request.
         Raises Refusal 503 if too many of the workspace's requests already wait for their share.
 
-        A request to a route without credentials does not wait: it has no workspace, and does not use the
-        database.
+        If the route needs no credentials, the request does not wait: it has no workspace, and does not
+        use the database.
         """
         if route.scopes is None:
             return await handler(call)

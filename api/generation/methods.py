@@ -17,7 +17,8 @@ _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A route with a client method, and its operation in the document."""
+    """A route for which the generated client has a method. `document` is the route's operation in the
+    OpenAPI document."""
 
     route: Route
     document: Mapping[str, Any]

@@ -17,8 +17,13 @@ _NAME = 170  # pixels between names
 
 
 def csv_text(run: Run) -> str:
-    """Return a line for each figure of a measurement and for each figure of a step. The columns `step`
-    and `at` have the name and the value of the step."""
+    """Return CSV with a line for each figure of the run.
+
+    A measurement has figures of its own. If it tries several rates, for example, it also has steps: each
+    step has the figures for one rate. For a figure of a step, the column `step` has the name of what
+    varies (`rate`), and the column `at` has its value in this step. For a figure of the measurement, both
+    columns are empty.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])

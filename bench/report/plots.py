@@ -180,8 +180,11 @@ def _timeline(run: Run) -> Iterator[Markup]:
 
 
 def _usual(run: Run) -> Measurement | None:
-    """Return the measurement whose value of the first compared figure is the median. Only valid
-    measurements with a timeline count. Return None if there are none."""
+    """Return a typical measurement, or None if no valid measurement has a timeline.
+
+    The function sorts the valid measurements with a timeline by a figure, and takes the measurement in
+    the middle. The figure is the first of those that the report compares between runs.
+    """
     timed = [each for each in good(run) if len(each.timeline) > 2]
     names = [row.figure for row in rows(run) if row.compared]
     if not timed:

@@ -291,8 +291,8 @@ class DestinationActor:
             self.crashed(error)
 
     def restoration(self) -> Restoration:
-        """Return a read of the store. The next state machine begins with the result of this read. From
-        now on, the actor ignores the answers of earlier reads."""
+        """Return a request to read the store. The next state machine begins with the data that this
+        request gets. From now on, the actor ignores the data that earlier requests get."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None

@@ -141,6 +141,6 @@ class TemplateStage(Protocol):
         use it for receivers that detect repeated requests."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Apply the template's rules to `outcome`, and return the result. The rules say how an answer of
-        the receiver is to be read: some receivers report an error with status 200, for example, or state
-        the time of the next try in a 429."""
+        """Return the outcome of an attempt, corrected by the template's rules. `outcome` is the outcome
+        before the correction. The rules say what an answer of this kind of receiver means. For example,
+        some receivers report an error with status 200."""

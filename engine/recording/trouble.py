@@ -92,9 +92,11 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Log each destination's number of dead letters, the largest numbers first. If a destination has
-        had more than `SINGLY` dead letters, the further ones were not announced singly: announce their
-        number by one event."""
+        """Log each destination's number of dead letters, the largest numbers first.
+
+        Only the first `SINGLY` dead letters of a destination were announced at once, one by one. If the
+        destination had further dead letters, announce now how many: one system event has their number.
+        """
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:

@@ -123,9 +123,12 @@ def _until(
 
 
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return those originals of `span.lost` (their events are gone) that this step counts as skipped. It
-    leaves out the originals in lanes that this step parks, because a later read of the parked lane finds
-    them again."""
+    """Return the originals (deliveries to replay) that this step counts as skipped: each id and its lane.
+
+    `span.lost` has all originals in the range whose event is gone. If this step parks a lane, a later
+    read of the lane begins after the id in `parks`, and finds the lane's originals beyond this id again.
+    To count these originals only once, this function leaves them out.
+    """
     return {
         key: lane
         for key, lane in span.lost.items()

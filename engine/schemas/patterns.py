@@ -118,9 +118,12 @@ class TextPrices(Struct, frozen=True):
 def alive(pattern: str) -> int:
     """Return the largest number of a pattern's places at which a single character of a text can match.
 
-    The places before the first element of variable length do not count if the pattern begins with `^`.
-    Each of these places can match only one character of the text, and that character can match only
-    there. For a malformed pattern the number has no meaning.
+    A place is the part of a pattern that matches one character: a letter, an escape or a class. `[ab]x`
+    has two places, and `x{5}` has five.
+
+    If the pattern begins with `^`, the places before the first element of variable length do not count.
+    The n-th of these places can match only the n-th character of the text, and this character can match
+    at no other of these places. For a malformed pattern the number has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -132,9 +135,9 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return the number of places of a pattern, the number of its places before the first element of
     variable length, and True if the pattern has alternatives outside of groups."""
-    # The open groups, the innermost last. An entry describes the elements before the open group, from the
-    # start of the enclosing group on: the number of their places, and True if any of these elements has a
-    # variable length.
+    # The groups that are open at `at`, the innermost group last. When a group is opened, its entry keeps
+    # the values that `places` and `varies` have so far in the enclosing group. The two variables then
+    # begin anew for the opened group.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None

@@ -29,8 +29,11 @@ _LAST_MS = (1 << 48) - 1
 
 
 class Step(Struct, frozen=True):
-    """The result of a step: the matching rows, the id that the step reached (None if it reached its
-    lowest id), and the number of examined rows."""
+    """The result of a step.
+
+    `rows`: the matching rows. `bottom`: the id at which the next step must continue, or None if this step
+    has read all rows down to the lowest id that it was given. `examined`: the number of examined rows.
+    """
 
     rows: Sequence[Any]
     bottom: str | None

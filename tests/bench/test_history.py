@@ -70,9 +70,9 @@ def test_a_trend_is_in_floors_and_in_the_order_of_releases(tmp_path: Path) -> No
         add(entries_of(document(figures), version), path)
     ((scenario, figure, values),) = trend(kept(path))
     assert (scenario, figure) == ("single", "cpuMicrosPerEvent")
-    # 0.10.0 was measured on a faster computer than 0.9.0. On this computer, an event took half the CPU
-    # time, and a bare request (the floor) took half the CPU time too. So in both releases, an event costs
-    # the same multiple of the floor.
+    # The trend has the CPU time of an event, divided by the CPU time of a bare request (`send_micros`).
+    # 0.10.0 was measured on a computer twice as fast as that of 0.9.0. There, both CPU times are half as
+    # long, so the quotient is 20 for both releases.
     assert [release for release, _ in values] == ["0.9.0", "0.10.0"]
     assert [value for _, value in values] == pytest.approx([20, 20])
 

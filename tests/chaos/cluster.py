@@ -120,8 +120,8 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Do nothing: here the leader never changes by itself. Patroni's class has the same method, and
-        there the proxy must follow the leader.
+        """Do nothing, because only the test's own commands change the leader here. The class for clusters
+        with Patroni has the same method: Patroni changes the leader, and this method tells the proxy.
         """
         del tell
         yield

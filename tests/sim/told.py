@@ -542,7 +542,8 @@ def stopped(
     *, recorded: bool = True, late: bool = False, hand_over_s: float | None = None
 ) -> Telling:
     """A process is told to end. If `hand_over_s` is given, the process hands over its part and ends
-    `hand_over_s` later. `late`: the process begins an attempt after it was told to end."""
+    `hand_over_s` later. If `late` is True, the history breaks a promise: the process begins an attempt
+    after it was told to end."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)

@@ -85,7 +85,8 @@ def preview(
 
 for each in (run, preview):
     each.help = (
-        f"{each.help}\n\nJSON is the outbound body: type, timestamp, id, data ({JSON_HELP})."
+        f"{each.help}\n\nThe last argument is the outbound body: an object with type, timestamp, id and "
+        f"data. Give it as {JSON_HELP}."
     )
 
 

@@ -1,5 +1,5 @@
-"""Bodies of requests to the control plane. Each JSON text is either refused with a reason, or can be
-stored and shown."""
+"""Fuzzed bodies of requests to the control plane. For each body, the control plane either gives a reason
+why it refuses the body, or makes a configuration of it that can be stored and shown."""
 
 import json
 from functools import partial

@@ -262,8 +262,8 @@ class Sight:
         self.fetches = list(fetches.values())
 
     def _unheard(self, fault: Fault, before: AnyFact, sendings: dict[int, Sending]) -> None:
-        """Note that a process did not hear a reply, because the call that should have passed the reply to
-        the process raised."""
+        """If `fault` says that a process did not get the reply `before`, note this in the sending. Such a
+        fault gives the process an exception in place of the receiver's reply."""
         if fault.detail == UNHEARD and isinstance(before, Replied) and before.at == fault.at:
             sendings[before.send].replied = replace(before, judged=False)
 

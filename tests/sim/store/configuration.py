@@ -53,7 +53,8 @@ class SimulatedTenants:
 
 
 class NoKeys:
-    """The part of `engine.control.ports.KeyStore` that the loader uses: there are no keys."""
+    """A stand-in for `engine.control.ports.KeyStore`, with the one method that the loader uses. This
+    store has no keys."""
 
     async def get(self, key: str) -> KeyRecord | None:
         del key
@@ -61,7 +62,8 @@ class NoKeys:
 
 
 class NoSchemas:
-    """The part of `engine.schemas.records.SchemaStore` that the loader uses: there are no schemas."""
+    """A stand-in for `engine.schemas.records.SchemaStore`, with the one method that the loader uses. This
+    store has no schemas."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
         del schema
@@ -69,14 +71,16 @@ class NoSchemas:
 
 
 class DefaultSettings:
-    """The part of `engine.control.ports.SettingsStore` that the loader uses: no settings are stored."""
+    """A stand-in for `engine.control.ports.SettingsStore`, with the one method that the loader uses. In
+    this store, each workspace has the default settings."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
         return WorkspaceSettings(workspace=workspace)
 
 
 class SilentCustomers:
-    """The part of `engine.control.ports.CustomerStore` that the loader uses: no account has settings."""
+    """A stand-in for `engine.control.ports.CustomerStore`, with the one method that the loader uses. This
+    store has no customer accounts."""
 
     async def find(self, account: str) -> CustomerAccount | None:
         del account

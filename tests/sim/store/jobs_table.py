@@ -10,8 +10,13 @@ from engine.replay.job import Leg, ReplayJob
 
 @dataclass(slots=True)
 class JobsTable:
-    """The rows of jobs. `tallies`: for each job, the counts of delivered and failed replays. The method
-    `job` returns a job's row with these counts. `parked`: for each leg, its parked lanes."""
+    """The rows of jobs.
+
+    `tallies`: for each job, the counts of delivered and failed replays. The method `job` returns a job's
+    row with these counts. `legs`: for each job, the destinations of the job, each with its leg (the
+    progress of the job at this destination). `parked`: for each job and destination, the lanes that the
+    job skipped because they had no room, each with the id after which the job must continue in the lane.
+    """
 
     jobs: dict[tuple[int, str], ReplayJob] = field(default_factory=dict)
     legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)
