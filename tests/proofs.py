@@ -11,6 +11,7 @@ PROOFS = (
     "tests/bench/test_scenarios.py",
     "tests/browser/test_crowds.py",  # thousands of deliveries on the console's pages
     "tests/browser/test_figures.py",
+    "tests/browser/test_pages.py",  # every page, also on a telephone, dark and in German
     "tests/chaos/test_chaos.py",
     "tests/cli/test_commands.py",
     "tests/clients/test_runtimes.py",
@@ -47,8 +48,10 @@ PROOFS = (
     "tests/service/test_answer_sizes.py",  # the largest answer of every endpoint
     # the lines that each step runs
     "tests/service/test_change_steps.py",
+    "tests/service/test_endpoints.py",  # every status of every endpoint
     "tests/service/test_examples.py",  # by curl
     "tests/service/test_live_steps.py",  # the lines that each step runs, beside 42,000 actors
+    "tests/service/test_malformed.py",  # the book of malformed requests
     "tests/service/test_master_key.py",
     "tests/service/test_matrix.py",
     "tests/service/test_schemathesis.py",
