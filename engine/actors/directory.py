@@ -326,8 +326,8 @@ class Directory:
         async for row in in_slices(rows, RECOVER_AT_ONCE):
             self.dirty.add(row.destination)
             if row.destination not in self.actors:
-                if row.destination not in self._dormant:  # else a recovery before this one broke
-                    self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
+                # It is dormant already if a recovery before this one broke.
+                self._dormant_at(row.destination, row.environment, row.low_seq)
                 self.awaken(row.destination)
         self._recovered = True
         for destination in self._configured:
