@@ -182,8 +182,8 @@ DIRECTORY = (
         (
             Directory,
             "recover",
-            "call Dormant",
-            "Dormant(row.environment, row.low_seq + 1, 0)",
+            "call _dormant_at",
+            "self._dormant_at(row.destination, row.environment, row.low_seq + 1)",
         ),
         needs="kill",
     ),
