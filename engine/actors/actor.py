@@ -86,8 +86,8 @@ class DestinationActor:
     def reread(self, low_seq: int) -> None:
         """Drop the state machine, and read the store again from `low_seq` or a lower seq on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
+        self._let_go(ActorSignal.RESTART)
         self.wake()
-        self._let_go(ActorSignal.RESTART)  # last, because it can raise
 
     def tell_config(self, config: Destination) -> None:
         """Use a newer configuration for all attempts that have not begun."""
@@ -336,14 +336,14 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Drop the state machine. The next one is made after a backoff."""
+        """Drop the state machine. The next one is made after a backoff. Never raises."""
         self._context.crashes += 1
-        subject, now = self._mailbox.current, self._context.now_of(self)
+        subject, now = self._mailbox.current, self._context.now()  # `now_of` can raise
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         if self._backoff is not None:
             self._backoff.cancel()
         self._backoff = self._context.timers.call_later(backoff_s, self._back_off_over)
-        self._let_go(ActorSignal.CRASH)  # last, because it can raise
+        self._let_go(ActorSignal.CRASH)
 
     def _back_off_over(self) -> None:
         self._backoff = None
@@ -365,7 +365,7 @@ class DestinationActor:
         self.generation += 1
         self.state = next_state(self.state, signal)
         self._alarm.cancel()
-        self._context.attempts.leave(self)
+        self._context.give_places_back(self)
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_after_crash(self, now: float) -> None:

@@ -15,6 +15,7 @@ from engine.actors.lifecycle import Departure
 from engine.actors.mailbox import Flight
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
+from engine.actors.script_limit import Member
 from engine.actors.snapshots import Snapshots
 from engine.core.clock_history import ClockHistory
 from engine.core.commands import Commands, MemoryLimits
@@ -108,6 +109,15 @@ class Context:
         )  # fmt: skip
         outcome = broken(self.now(), 0.0, "the service failed to begin the attempt")
         self.timers.call_later(0, partial(flight, outcome))
+
+    def give_places_back(self, actor: Member) -> None:
+        """Give back the places of an actor that drops its state machine. Never raises. If a place stays
+        granted because a count of the attempts is broken, the actor gives the place back in the first
+        turn of its next state machine."""
+        try:
+            self.attempts.leave(actor)
+        except Exception:  # a barrier: the actor begins again
+            log.exception("places.not_given_back", destination=actor.config.id)
 
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float

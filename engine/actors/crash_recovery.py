@@ -54,14 +54,14 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
 class CrashRecovery:
     """The record of one actor's crashes. The actor owns this object."""
 
-    __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
+    __slots__ = ("_backoff_s", "_blames", "_crashed_at", "careful", "late", "restarts", "starts")
 
     def __init__(self) -> None:
         self.late: list[Flight] = []
         self.careful = 0  # messages that are still to be handled one at a time
         self.starts = 0  # starts in a row that made no machine
         self.restarts = 0
-        self._streak = 0
+        self._backoff_s = FIRST_BACKOFF_S  # after the next crash
         self._crashed_at = float("-inf")
         self._blames: dict[str, Blame] = {}
 
@@ -71,12 +71,11 @@ class CrashRecovery:
         """Note that the actor crashed while it handled `subject`, a message or a delivery. Returns the
         backoff in seconds."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
-            self._streak = 0
+            self._backoff_s = FIRST_BACKOFF_S
             self._blames.clear()
         if len(self._blames) > MOST_BLAMES:
             self._blames.clear()
         self._crashed_at = now
-        self._streak += 1
         self.restarts += 1
         concerned = suspects(subject)
         single = len(concerned) == 1
@@ -88,7 +87,8 @@ class CrashRecovery:
             else:
                 blame.shared += 1
         self.careful = max(LEAST_CAREFUL, len(concerned))
-        backoff_s = float(min(FIRST_BACKOFF_S * 2 ** (self._streak - 1), MOST_BACKOFF_S))
+        backoff_s = self._backoff_s
+        self._backoff_s = min(2 * backoff_s, MOST_BACKOFF_S)
         log.error(
             "actor crashed", destination=destination, restarts=self.restarts, backoff_s=backoff_s,
             exc_info=error,

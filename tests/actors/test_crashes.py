@@ -242,6 +242,9 @@ async def test_an_actor_that_always_crashes_backs_off(autojump_clock: MockClock)
         assert 15 <= restarts <= 40
         assert world.statuses(destination) == {"PENDING": 1}  # no delivery is to blame
         world.check_backlog()
+        await trio.sleep(9 * 3600)  # more than 1,024 crashes: the backoff was doubled without end
+        restarts = world.directory.health(destination).actor.restarts - restarts
+        assert 1050 <= restarts <= 1080  # every 30 s
 
 
 async def test_a_snapshot_that_no_machine_can_be_made_of_is_given_up(
@@ -522,7 +525,26 @@ async def test_an_actor_begins_again_although_its_places_could_not_be_given_back
 
         with monkeypatch.context() as patch:
             patch.setattr(world.directory.attempts, "leave", leave)
-            with pytest.raises(BugError):
-                drop(world.directory.actors[destination])
+            drop(world.directory.actors[destination])
+        await trio.sleep(100)
+        assert world.statuses(destination) == {"DELIVERED": 6}
+
+
+async def test_an_actor_begins_again_although_its_machine_could_not_follow_a_clock_step(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        world.accept(destination, 3)
+        await trio.sleep(10)
+
+        def follow(*_: object) -> None:
+            raise BugError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DestinationMachine, "clock_stepped", follow)
+            world.directory.steps.add(3600.0, world.clock.now())
+            world.directory.actors[destination].crashed(BugError())
+        world.accept(destination, 3)
         await trio.sleep(100)
         assert world.statuses(destination) == {"DELIVERED": 6}
