@@ -15,8 +15,7 @@ import trio
 from msgspec import Struct
 
 from api.live import LiveChannels
-from engine.actors.memory import Memory
-from engine.core.commands import MemoryLimits
+from engine.actors.memory import memory_of
 from engine.filters.failures import FilterFailures
 from engine.ingest.own_events import OwnEvents
 from engine.model.hops import PURPOSE as HOPS
@@ -98,7 +97,7 @@ class Foundation(ABC):
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
         now = self.clock.now
         self.throughput = Throughput(now)
-        self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
+        self.memory = memory_of(settings)
         rates = ProcessRates(self.throughput, trio.current_time)
         self.part = WHOLE if worker is None else worker.part
         self.ownership = Ownership(part=self.part)

@@ -8,6 +8,7 @@ from engine.actors.mailbox import Mailbox
 from engine.core.commands import MemoryLimits
 from engine.core.machine import DestinationMachine
 from engine.runtime.fair_share import may_have_more, room
+from engine.settings import Settings
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
@@ -72,6 +73,11 @@ class Memory:
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
         space = max(room(held_bytes, limits.bytes - self.bytes, PORTION), LEAST_BYTES)
         return min(limit, fit), min(size, space)
+
+
+def memory_of(settings: Settings) -> Memory:
+    """Return the memory of a process with these settings."""
+    return Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
 
 
 class MemoryShare:

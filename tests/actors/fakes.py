@@ -13,9 +13,8 @@ from msgspec import Struct
 from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
-from engine.actors.memory import Memory
+from engine.actors.memory import memory_of
 from engine.actors.waker import Waker
-from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination, Target
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Event, Outcome, Settlement
@@ -354,9 +353,7 @@ class World:
             recorder=self.recorder,
             store=self.store,
             attempts=attempts,
-            memory=Memory(
-                MemoryLimits(self.settings.engine_deliveries, self.settings.engine_bytes)
-            ),
+            memory=memory_of(self.settings),
             forgettable=self.forgettable,
             gone=self._gone,
             jitter=self.random.random,

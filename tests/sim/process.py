@@ -13,7 +13,7 @@ import trio
 from api.composition.groups import ALWAYS, child
 from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
-from engine.actors.memory import Memory
+from engine.actors.memory import memory_of
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.control.commands import CommandQueue
@@ -26,7 +26,6 @@ from engine.control.projection import ModelProjection
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
 from engine.control.writer import ConfigurationWriter
-from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
@@ -168,9 +167,7 @@ class Process:
             recorder=self.recorder,
             store=stores.backlog,
             attempts=attempts,
-            memory=Memory(
-                MemoryLimits(self.settings.engine_deliveries, self.settings.engine_bytes)
-            ),
+            memory=memory_of(self.settings),
             forgettable=forgettable,
             gone=partial(self.background.spawn, self._disable_gone),
             jitter=chance.random,
