@@ -32,11 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose a folder for the run's PostgreSQL server and share it with all workers."""
     make_once()
     # These are hypothesis's own settings for CI: results depend neither on the computer's speed nor on
-    # chance.
+    # chance. Results depend on which modules of Angarium are imported: hypothesis also tries constants of
+    # these modules, and has no setting to prevent this. Therefore a test can fail in some runs only.
+    # With `print_blob`, the report has the line `@reproduce_failure(...)`. With this line above the
+    # test, the test fails in any run.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile(
-        "patient", deadline=None, derandomize=True, database=None, suppress_health_check=slow
-    )
+        "patient", deadline=None, derandomize=True, database=None, print_blob=True,
+        suppress_health_check=slow,
+    )  # fmt: skip
     hypothesis.settings.load_profile("patient")
     # A shell without job control starts background programs in such a way that they ignore SIGINT
     # (Ctrl-C). The programs that the tests start would then ignore SIGINT too.
