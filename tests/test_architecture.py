@@ -268,6 +268,23 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
+def test_log_events_name_a_subject_and_what_happened_to_it() -> None:
+    levels = ("debug", "info", "warning", "error", "exception", "critical")
+    events = [
+        (name_of(path), call.args[0].value)
+        for path in MODULES
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in levels
+        and getattr(call.func.value, "id", "") == "log"
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[0].value, str)
+    ]
+    assert len(events) > 100
+    assert [each for each in events if not re.fullmatch(r"[a-z_]+\.[a-z_]+", each[1])] == []
+
+
 # Names that two classes have: a record, and the API's model of this record.
 RECORDS_WITH_SHAPES = {
     "ActorState", "Attempt", "AuditEntry", "Circuit", "Delivery", "Destination", "Event", "FilterErrors",

@@ -129,7 +129,7 @@ class Server(ControlParts):
                     await self._greet()
             except StoreAwayError:
                 return  # a signal came meanwhile
-            log.info("server started", address=":".join(map(str, self.door.address)))
+            log.info("server.started", address=":".join(map(str, self.door.address)))
 
     async def _greet(self) -> None:
         """Raises StoreAwayError if the server must stop."""
@@ -238,7 +238,7 @@ class Server(ControlParts):
         self._preparing.cancel()
         end = trio.current_time() + grace_s
         deadline = max(trio.current_time(), end - FLUSH_S)
-        log.info("server stopping", grace_s=grace_s)
+        log.info("server.stop_begun", grace_s=grace_s)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.door.drain, deadline)
             nursery.start_soon(self.directory.drain, deadline)
@@ -274,7 +274,7 @@ class Server(ControlParts):
             first = trio.current_time()
             while trio.current_time() < first + TWICE_S:
                 await anext(signals)
-            log.warning("stopping at once")
+            log.warning("server.cut_off")
             self.bridge.cut()
             if self.embedded is not None:
                 self.embedded.given_up = True
@@ -351,7 +351,7 @@ class Server(ControlParts):
 
     async def _recover(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         destinations = await self.directory.recover()
-        log.info("backlog recovered", destinations=destinations)
+        log.info("backlog.recovered", destinations=destinations)
         task_status.started()
 
     async def _keep_database(self) -> None:

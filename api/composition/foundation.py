@@ -143,4 +143,4 @@ class Foundation(ABC):
 
 def report(error: Exception) -> None:
     """Log an error raised by the work of a socket or a timer."""
-    log.error("a socket's or timer's work broke", exc_info=error)
+    log.error("reactor.callback_failed", exc_info=error)

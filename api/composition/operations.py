@@ -48,7 +48,7 @@ async def operate(
     config.h2_max_concurrent_streams = 1
     counted = DeadLetterCount(server, PostgresTroubles(server.bridge.pool))
     app = cast("ASGIFramework", OperationsServer(server, counted.sizes))
-    log.info("operations are served", address=bind)
+    log.info("operations.served", address=bind)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(counted.keep_counting)
         await serve(app, config, shutdown_trigger=trio.sleep_forever, mode="asgi")

@@ -48,7 +48,7 @@ class PlainServer:
             if known is None:
                 raise
             message = str(known[0])
-            log.critical("server failed", error=message)
+            log.critical("server.failed", error=message)
             await send({"type": "lifespan.startup.failed", "message": message})
 
     async def _serve(self, receive: Receive, send: Send) -> None:

@@ -75,7 +75,7 @@ def _serve_shared(settings: Settings) -> int:
 def _serve_single(settings: Settings, box: SecretBox) -> int:
     while trio.run(_serve, settings, box, clock=LoopClock()):
         log.info(
-            "server starts again",
+            "server.started_again",
             meaning="the server has handed its part over, and is a standby now",
         )
     return 0
@@ -139,7 +139,7 @@ def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
         if known is None:
             raise
         cause, code = known
-        log.critical("server failed", error=str(cause))
+        log.critical("server.failed", error=str(cause))
         return lost if isinstance(cause, OwnershipLostError) else code
 
 
@@ -198,7 +198,7 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
         try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
             if url is None:
-                log.info("server stopped", before="the database had started")
+                log.info("server.stopped", before="the database had started")
             else:
                 renews = HANG_UP not in stopping
                 handed_over = await _run(settings, box, url, embedded, signals, renews, worker)
@@ -225,7 +225,7 @@ async def _run(
         # backup is being restored any more.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
-            log.warning("deliveries are held", until="the file is removed", file=HOLD)
+            log.warning("deliveries.held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
             if worker is not None and worker.pulse is not None:
@@ -249,7 +249,7 @@ async def _run(
             nursery.cancel_scope.cancel()
         if embedded is not None and not in_order:
             embedded.stop_within_s = AT_ONCE_S
-        log.info("server stopped")
+        log.info("server.stopped")
         return server.handed_over and not server.stop_asked
 
 

@@ -219,7 +219,7 @@ class Attempts:
                 self._seen[delivery] = flight, since
                 continue
             log.error(
-                "attempt never ended",
+                "attempt.never_ended",
                 delivery=delivery,
                 number=flight.number,
                 **log_fields(flight.delivery.event.trace),

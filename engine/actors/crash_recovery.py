@@ -90,7 +90,7 @@ class CrashRecovery:
         backoff_s = self._backoff_s
         self._backoff_s = min(2 * backoff_s, MOST_BACKOFF_S)
         log.error(
-            "actor crashed", destination=destination, restarts=self.restarts, backoff_s=backoff_s,
+            "actor.crashed", destination=destination, restarts=self.restarts, backoff_s=backoff_s,
             exc_info=error,
         )  # fmt: skip
         return backoff_s

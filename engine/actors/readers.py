@@ -72,7 +72,7 @@ class Batch:
                     self._parts.put_back(part)
                     raise
                 if not self._parts.divide(part):
-                    log.exception("snapshot refused by the database")
+                    log.exception("snapshot.refused_by_database")
                     self._refuse(part)
             except BaseException:
                 self._parts.put_back(part)
@@ -259,7 +259,7 @@ class Readers:
             await self._read(piece)
             done = True
         except StoreError:
-            log.exception("reading refused by the database")
+            log.exception("read.refused_by_database")
         except Exception:  # a barrier: the reads of other actors go on
             log.exception("read.failed")
         finally:  # also after a cancellation: the actor must not wait for ever

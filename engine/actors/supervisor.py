@@ -116,7 +116,7 @@ class _Running:
             if backoff_s is None:
                 self._broke(self, error)
                 return
-            log.warning("child restarts", child=self.child.name, backoff_s=backoff_s)
+            log.warning("child.backed_off", child=self.child.name, backoff_s=backoff_s)
             self.state = "BACKING_OFF"
             await trio.sleep(backoff_s)
             self.restarts += 1
@@ -131,11 +131,11 @@ class _Running:
                 await self.child.run()
         except OwnershipLostError as error:
             self.last_error = repr(error)
-            log.warning("child gave way", child=self.child.name, reason=str(error))
+            log.warning("child.gave_way", child=self.child.name, reason=str(error))
             return error
         except Exception as error:  # a barrier: the supervisor handles it
             self.last_error = repr(error)
-            log.exception("child broke", child=self.child.name, group=self.child.group.name)
+            log.exception("child.failed", child=self.child.name, group=self.child.group.name)
             return error
         return None
 
@@ -215,7 +215,7 @@ class Supervisor:
         self._staying.cancel()
 
     def _given_up(self, child: _Running, error: Exception | None) -> None:
-        log.error("child given up", child=child.child.name, restarts=child.restarts)
+        log.error("child.given_up", child=child.child.name, restarts=child.restarts)
         if self._failure is None:
             self._failure = (child, error)
         self._staying.cancel()

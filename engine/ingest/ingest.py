@@ -186,7 +186,7 @@ class Ingest:
             done(failed("overloaded"))
             raise
         except Exception:  # a barrier: only this request fails, and it gets an answer
-            log.exception("request failed", **log_fields(trace))
+            log.exception("request.failed", **log_fields(trace))
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:

@@ -113,7 +113,7 @@ class OwnEvents:
         if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:
                 log.error(
-                    "own events dropped: too many wait",
+                    "own_events.dropped",
                     dropped=self._dropped + 1,
                     environment=environment,
                 )
@@ -122,7 +122,7 @@ class OwnEvents:
         try:
             rendered = orjson.dumps(payload)
         except TypeError:  # a bug of ours must not break the caller
-            log.exception("own event not announced", type=event_type)
+            log.exception("own_event.not_announced", type=event_type)
             return
         now_ms = int(self._now() * 1000)
         key = f"{event_type}:{occasion}"
@@ -220,4 +220,4 @@ class OwnEvents:
     def _give_up(self, announced: Announcement) -> None:
         self._done_with(announced)
         self._dropped += 1
-        log.error("own event given up", type=announced.event_type, key=announced.key)
+        log.error("own_event.given_up", type=announced.event_type, key=announced.key)

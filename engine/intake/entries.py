@@ -170,7 +170,7 @@ class EntryQueue:
         except OwnershipLostError:
             raise
         except UnknownOutcomeError as broken:  # a barrier: a broken entry must not end the loop
-            log.exception("an entry broke")
+            log.exception("entry.failed")
             error = broken
         except StoreError as refused:  # the database refuses this entry alone
             error = refused

@@ -333,7 +333,7 @@ class Intake:
     def _refuse_poison(self, submission: Submission, error: PoisonError) -> None:
         events = submission.events
         log.warning(
-            "request refused by the database",
+            "request.refused_by_database",
             environment=submission.environment,
             events=[event.id for event in events[:NAMED]],
             count=len(events),
@@ -345,7 +345,7 @@ class Intake:
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
         """Refuse submissions because another session has locked rows that one of them needs."""
         log.warning(
-            "requests refused, their rows are locked",
+            "requests.refused_for_locked_rows",
             environments=sorted({each.environment for each in submissions}),
             count=len(submissions),
             cause=str(error),

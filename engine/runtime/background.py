@@ -62,4 +62,4 @@ async def _job(work: Work, arguments: tuple[object, ...]) -> None:
     try:
         await work(*arguments)
     except Exception:  # a fault ends only this job
-        log.exception("background job broke", job=getattr(work, "__qualname__", repr(work)))
+        log.exception("background_job.failed", job=getattr(work, "__qualname__", repr(work)))

@@ -32,7 +32,7 @@ class Pressure:
         waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
         for name in waiting.keys() & self._before - self._lasting:
             self._lasting.add(name)
-            log.warning("pressure", waited_for=name, waiting=waiting[name])
+            log.warning("pressure.begun", waited_for=name, waiting=waiting[name])
         for name in self._lasting - waiting.keys():
             self._lasting.discard(name)
             log.info("pressure.over", waited_for=name)

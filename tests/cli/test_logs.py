@@ -23,10 +23,10 @@ def configured(log_format: str = "auto", level: str = "info") -> io.StringIO:
 
 def test_where_there_is_no_terminal_a_line_is_json_with_what_happened_first() -> None:
     stream = configured()
-    structlog.get_logger("angarium.test").info("server started", port=8080)
+    structlog.get_logger("angarium.test").info("server.started", port=8080)
     (line,) = lines(stream)
     assert list(line)[:3] == ["timestamp", "level", "event"]
-    assert line["event"] == "server started"
+    assert line["event"] == "server.started"
     assert (line["port"], line["level"], line["logger"]) == (8080, "info", "angarium.test")
     assert line["timestamp"].endswith("Z")
 
@@ -141,7 +141,7 @@ def test_trouble_that_repeats_is_a_line_a_minute_for_each_subject() -> None:
     assert told("database.slow", purpose="intake") is None
     assert told("database.slow", purpose="control") is not None
     assert told("spool.refused", folder="/spool") is not None
-    assert told("server started") == told("server started")
+    assert told("server.started") == told("server.started")
     clock[0] = logs.MINUTE_S
     again = told("database.slow", purpose="intake")
     assert again is not None

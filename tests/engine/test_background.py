@@ -30,7 +30,7 @@ async def test_a_job_that_raises_cancels_no_other_job() -> None:
             with trio.fail_after(HANGS_S):
                 await ended.wait()
             nursery.cancel_scope.cancel()
-    assert [line["event"] for line in lines] == ["background job broke"] * 2
+    assert [line["event"] for line in lines] == ["background_job.failed"] * 2
     assert all("broken" in line["job"] for line in lines)
 
 

@@ -622,6 +622,6 @@ async def test_a_refused_request_is_logged_with_its_ids(
         async with running(store, destinations) as intake:
             intake.submit(submission)
             await wait_all_tasks_blocked()
-    (line,) = [each for each in lines if each["event"] == "request refused by the database"]
+    (line,) = [each for each in lines if each["event"] == "request.refused_by_database"]
     assert (line["environment"], line["count"]) == (1, 3)
     assert line["events"] == [event.id for event in submission.events]

@@ -21,4 +21,4 @@ def test_what_lasts_is_told_once_and_so_is_its_end() -> None:
         for _ in range(2):
             pressure.look()
     told = [(each["event"], each["waited_for"], each.get("waiting")) for each in logs]
-    assert told == [("pressure", "names", 5), ("pressure.over", "names", None)]
+    assert told == [("pressure.begun", "names", 5), ("pressure.over", "names", None)]

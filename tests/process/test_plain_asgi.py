@@ -46,7 +46,7 @@ def test_hypercorn_serves_the_application_and_its_lifespan_is_the_engines() -> N
         process.send_signal(signal.SIGTERM)
         process.wait(HANGS_S)
         assert process.returncode == 0
-        assert b"server stopping" in house.log_file.read_bytes()
+        assert b"server.stop_begun" in house.log_file.read_bytes()
 
 
 def test_operations_are_told_at_an_address_of_their_own(furnished: House) -> None:

@@ -29,7 +29,7 @@ class Node(Joined):
         return "node.stood_by" in self.log_file.read_text()
 
     def active(self) -> bool:
-        return "server started" in self.log_file.read_text()
+        return "server.started" in self.log_file.read_text()
 
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None

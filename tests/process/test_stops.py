@@ -107,7 +107,7 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     house.post("b", kind="later.one")
 
 
-@pytest.mark.parametrize("said", ["ownership.taken", "backlog recovered"])
+@pytest.mark.parametrize("said", ["ownership.taken", "backlog.recovered"])
 async def test_told_to_stop_while_it_starts_it_stops_in_order(
     database_url: str, tmp_path: Path, said: str
 ) -> None:
@@ -154,7 +154,7 @@ async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
 
         async def told_again() -> bool:
             program.process.send_signal(signal.SIGTERM)
-            return "stopping at once" in program.printed
+            return "server.cut_off" in program.printed
 
         await eventually(waiting)
         program.process.send_signal(signal.SIGTERM)
@@ -192,7 +192,7 @@ async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
                 await trio.sleep(0.005)
         program.process.send_signal(signal.SIGTERM)
         with trio.fail_after(HANGS_S):
-            await program.wait_for("server stopped")
+            await program.wait_for("server.stopped")
             # A terminal and a wrapper can both send the signal.
             program.process.send_signal(signal.SIGTERM)
             assert await program.process.wait() == 0

@@ -48,9 +48,9 @@ def run_plan(plan: Plan) -> History:
         error = entry.get("exc_info")
         if error is True:
             error = sys.exc_info()[1]
-        if _is_planned(error) or entry["event"] == "child given up":
+        if _is_planned(error) or entry["event"] == "child.given_up":
             return
-        if breaks and entry["event"] == "attempt never ended":
+        if breaks and entry["event"] == "attempt.never_ended":
             return
         heard.append(f"{entry['event']}: {error!r}" if error is not None else str(entry))
 

@@ -62,7 +62,7 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
                 assert old.process is not None
                 assert old.process.poll() is None
                 assert old.ended(signal.SIGTERM) == 0
-                until(lambda: "server started" in new.log_file.read_text(), "the new one works")
+                until(lambda: "server.started" in new.log_file.read_text(), "the new one works")
                 _go_on(posters, "the new release takes events")
             # No delivery waited until a node counted as dead.
             assert taken_over(new) == [None], "the part was handed over"
