@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from angarium.shapes import Environment
 from api.mcp.access import ApiAccess
-from api.table import openapi_json
 
 FOLDER = Path(__file__).parents[2] / "docs"
 ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
@@ -84,7 +83,9 @@ async def read(access: ApiAccess, uri: str) -> types.TextResourceContents:
     if page is not None:
         return types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=page.text)
     if uri == OPENAPI:
-        return types.TextResourceContents(uri=uri, mime_type=JSON, text=openapi_json().decode())
+        async with access.client(None) as client:
+            document = b"".join([piece async for piece in client.read("/openapi.json")])
+        return types.TextResourceContents(uri=uri, mime_type=JSON, text=document.decode())
     if not uri.startswith(SCHEMAS):
         raise UnknownResourceError(f"there is no resource {uri[:200]!r}: list them first")
     address = urlsplit(uri.removeprefix(SCHEMAS))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.types import TextResourceContents
 
 from api.mcp import resources
 from api.mcp.tools import TOOLS
@@ -201,6 +202,9 @@ async def test_resources_are_the_documentation_the_document_and_the_schemas(
         for resource in listed:
             read = await agent.client.read_resource(resource.uri)
             assert len(read.contents) == 1
+        [document] = (await agent.client.read_resource(resources.OPENAPI)).contents
+        assert isinstance(document, TextResourceContents)
+        assert document.text == (await api("GET", "/openapi.json")).body.decode()
         address = f"{resources.SCHEMAS}order%2Fpaid?environment=DEVELOPMENT"
         read = await agent.client.read_resource(address)
         assert '"eventType":"order/paid"' in str(read.contents[0])
