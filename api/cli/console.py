@@ -10,7 +10,7 @@ from api.cli.database import open_keys
 from api.cli.errors import Trouble
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import say
-from api.cli.welcome import login_link, server_url
+from api.welcome import login_link, server_url
 from engine.settings import Settings
 
 

@@ -10,10 +10,9 @@ from functools import partial
 import structlog
 import trio
 
-from api.cli.failures import ListenError, sole_error
-from api.cli.welcome import welcome
 from api.composition.control import ControlParts
 from api.composition.doorway import door_of
+from api.composition.failures import ListenError, sole_error
 from api.composition.foundation import WorkerNode
 from api.composition.groups import ALWAYS, child
 from api.composition.memory import collect_in_small_lots, take_huge_pages
@@ -22,6 +21,7 @@ from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch
 from api.mcp.loading import load_early
+from api.welcome import welcome
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import structlog
 
 from api import logs
-from api.cli.failures import EXIT_FAILED
+from api.composition.failures import EXIT_FAILED
 from engine.settings import Settings
 
 log = structlog.get_logger("angarium.workers")

@@ -8,8 +8,8 @@ import structlog
 import trio
 
 from api import logs
-from api.cli.failures import known_failure
 from api.composition import Server
+from api.composition.failures import known_failure
 from api.composition.serving import read_declared, secret_box
 from api.core_dumps import forbid_core_dumps
 from engine.settings import Settings

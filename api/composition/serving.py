@@ -8,9 +8,9 @@ from functools import partial
 import structlog
 import trio
 
-from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
 from api.composition.doorway import make_pages, pages_made
+from api.composition.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition.forks import asked_in_fork
 from api.composition.foundation import WorkerNode
 from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, Workers

@@ -11,7 +11,7 @@ from functools import partial
 import structlog
 import trio
 
-from api.cli.failures import ListenError
+from api.composition.failures import ListenError
 from api.composition.foundation import Foundation
 from api.door.front import FrontDoor
 from api.door.listener import listening_sockets

@@ -18,7 +18,7 @@ from types import FrameType
 
 import structlog
 
-from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
+from api.composition.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
 from api.composition.forks import ENDING, SIGNALS, fork
 from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets

@@ -22,8 +22,8 @@ from api.cli import main
 from api.cli.doctor import machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level
-from api.cli.failures import EXIT_SETTINGS
 from api.composition import serving
+from api.composition.failures import EXIT_SETTINGS
 from engine.settings import Settings
 from tests.cli.programs import MASTER_KEY, ROOT, angarium, environment, manage_key, server
 

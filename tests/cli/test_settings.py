@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from api.cli import main
 from api.cli.errors import settings_trouble
 from api.cli.options import _without_password
-from api.cli.welcome import server_url
+from api.welcome import server_url
 from engine.settings import PREFIX, Settings
 
 

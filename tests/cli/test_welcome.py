@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.welcome import welcome
+from api.welcome import welcome
 from engine.settings import Settings
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from api.cli.failures import EXIT_SETTINGS, known_failure
+from api.composition.failures import EXIT_SETTINGS, known_failure
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from api.cli.failures import EXIT_FAILED, EXIT_SETTINGS
 from api.composition import workers as module
+from api.composition.failures import EXIT_FAILED, EXIT_SETTINGS
 from api.composition.workers import (
     EXIT_HANDED_OVER,
     EXIT_LOST,

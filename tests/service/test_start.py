@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 import trio
 
-from api.cli.failures import known_failure
 from api.composition import Server
+from api.composition.failures import known_failure
 from engine.control.keys import NewKey
 from engine.control.ports import KnownVersions
 from engine.core.vocabulary import Scope

@@ -13,7 +13,7 @@ from api.cli.demo.screen import Screen
 from api.cli.demo.story import Story
 from api.cli.errors import FAILED, UnreachableTrouble
 from api.cli.options import DATABASE, settings_flags, settings_from
-from api.cli.welcome import server_url
+from api.welcome import server_url
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Environment, Scope
 from engine.settings import Settings

@@ -17,8 +17,8 @@ import httpx
 
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from api.cli.remote.session import common_options
-from api.cli.welcome import server_url
 from api.door.listener import see_that_free
+from api.welcome import server_url
 from engine.files.ports import BlobsAwayError
 from engine.plans.file import PlansFileError, plans_of
 from engine.settings import PREFIX, Settings
