@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from api.cli.printing import printable, printable_lines
+from api.printable import printable, printable_lines
 
 # If code logs a field with one of these names by mistake, the field's value is replaced in the log.
 _SECRET_NAMES = re.compile(

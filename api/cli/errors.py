@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from api.cli.printing import printable, printable_lines
+from api.printable import printable, printable_lines
 
 FAILED = 1
 USAGE = 2

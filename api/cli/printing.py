@@ -1,5 +1,4 @@
-"""The safe output of untrusted text to a terminal: the text cannot move the cursor or change the
-direction of writing.
+"""The safe output of untrusted text to a terminal.
 
 Commands print through `say`. Only tables and progress displays write directly.
 """
@@ -11,21 +10,11 @@ from typing import Any
 
 import click
 
+from api.printable import printable_lines
+
 # The characters that `json_text` escapes: DEL, C1 controls, line separators, marks of the direction of
 # writing, and surrogates. C0 controls are missing here, because Python's `json` escapes them.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """Return text with its unprintable characters escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-
-
-def printable_lines(text: str) -> str:
-    """Return text of several lines with its unprintable characters escaped."""
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def say(text: str, *, err: bool = False, mark: str = "") -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from api.cli.errors import Trouble
-from api.cli.printing import json_text, printable, say, say_whole
+from api.cli.printing import json_text, say, say_whole
 from api.cli.remote.output import Output
 from api.cli.remote.tables import Table, TableColumn, shown
+from api.printable import printable
 from tests.cli.programs import ROOT, environment
 
 CLI = ROOT / "api/cli"

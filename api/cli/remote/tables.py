@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from api.cli.printing import printable
+from api.printable import printable
 
 GAP = "  "
 LONGEST = 60  # characters of a cell, except in the last column: longer cells would hide the others

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from api.cli.printing import printable
 from api.cli.remote.overview import SORTS, Row, Sort
+from api.printable import printable
 
 Style = Literal["plain", "title", "heading", "selected", "bad", "weak"]
 MOST_CONCURRENCY = 256
