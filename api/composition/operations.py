@@ -17,6 +17,7 @@ from hypercorn.typing import ASGIFramework
 
 from api.metrics.dead_letters import DeadLetterCount
 from api.metrics.exposition import Exposition
+from engine.plans.plans import Visibility
 from storage.log.troubles import PostgresTroubles
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ async def operate(
     config.accesslog = None
     config.include_server_header = False
     config.h2_max_concurrent_streams = 1
-    counted = DeadLetterCount(server, PostgresTroubles(server.bridge.pool))
+    visibility = Visibility(server.plans, server.clock.now)
+    troubles = PostgresTroubles(server.bridge.pool)
+    counted = DeadLetterCount(server.models, server.part, visibility, troubles)
     app = cast("ASGIFramework", OperationsServer(server, counted.sizes))
     log.info("operations.served", address=bind)
     async with trio.open_nursery() as nursery:

@@ -5,7 +5,6 @@ After each metric, the writer lets other tasks run.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import trio
 from prometheus_client import GCCollector, ProcessCollector
@@ -22,10 +21,8 @@ from prometheus_client.registry import Collector
 from api.metrics.declared import METRICS
 from api.metrics.reading import Labels, Metric, buckets_of
 from api.metrics.scrape import Scrape
+from api.metrics.server import MeasuredServer
 from engine.runtime.slices import worked_off
-
-if TYPE_CHECKING:
-    from api.composition import Server
 
 END = b"# EOF\n"  # of a text in OpenMetrics
 
@@ -45,7 +42,7 @@ class Exposition:
     """The writer of the text. It remembers which environments have their own names as labels: the other
     environments share one label, so that the number of series stays bounded."""
 
-    def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
+    def __init__(self, server: MeasuredServer, dead_letters: Mapping[int, int]) -> None:
         """`dead_letters` are the sizes of the queues, by environment."""
         self._server = server
         self._dead_letters = dead_letters

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from msgspec import Struct
 
 from api.door.statistics import DoorStatistics
+from api.metrics.server import MeasuredServer
 from engine.actors.reports import DirectoryStatistics
 from engine.core.counters import BOUNDS_MS
 from engine.intake.group import IntakeStatistics
@@ -19,7 +20,6 @@ from engine.transforms.pool import TransformStatistics
 from engine.wire.client import WireStatistics
 
 if TYPE_CHECKING:
-    from api.composition import Server
     from api.metrics.scrape import Labelled, Scrape
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Metric(Struct, frozen=True):
         return self.name + {"counter": "_total", "gauge": "", "histogram": "_bucket"}[self.kind]
 
 
-def server_of(value: Callable[["Server"], float]) -> Reader:
+def server_of(value: Callable[[MeasuredServer], float]) -> Reader:
     return lambda scrape: [((), value(scrape.server))]
 
 

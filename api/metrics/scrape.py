@@ -9,20 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import trio
 from msgspec import Struct
 
 from api.metrics.reading import OTHERS, Labels, Sample
+from api.metrics.server import MeasuredServer
 from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import DestinationStatus, Environment
 from engine.model.words import word
 from engine.recording.measures import Measured
 from engine.runtime.slices import in_slices, no_pause
-
-if TYPE_CHECKING:
-    from api.composition import Server
 
 # The limit on environments with labels of their own. Each environment adds a dozen lines to a scrape, so
 # 500 environments add some 6,000 lines, or 0.5 MB.
@@ -51,7 +48,7 @@ class Scrape:
 
     def __init__(
         self,
-        server: "Server",
+        server: MeasuredServer,
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:

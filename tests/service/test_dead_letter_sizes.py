@@ -5,6 +5,7 @@ import pytest
 from api.metrics import dead_letters
 from api.metrics.dead_letters import DeadLetterCount
 from api.metrics.scrape import Scrape
+from engine.plans.plans import Visibility
 from storage.log.troubles import PostgresTroubles
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse
@@ -16,8 +17,11 @@ async def test_dead_letters_are_counted_by_environment(
     house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_letters, "PAUSE_S", 0.0)
-    counted = DeadLetterCount(house.server, PostgresTroubles(house.server.bridge.pool))
-    scrape = Scrape(house.server, {}, counted.sizes)
+    server = house.server
+    visibility = Visibility(server.plans, server.clock.now)
+    troubles = PostgresTroubles(server.bridge.pool)
+    counted = DeadLetterCount(server.models, server.part, visibility, troubles)
+    scrape = Scrape(server, {}, counted.sizes)
     _, (first, _) = await dead(house, api, receiver, 2)
     await counted.count()
     ((labels, size),) = scrape.dead_letters  # the workspace's other environments had no work
