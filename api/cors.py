@@ -46,8 +46,9 @@ class Cors:
         """Return the CORS headers for an answer. The list is empty if no workspace lists the Origin.
 
         `fields`: the request's headers, with names in lower case. `own`: the other headers of the answer.
-        The answer to a preflight has the header Allow with the allowed methods. A preflight has no
-        credential that would tell the workspace, so the Origin is allowed if any workspace lists it.
+        If the request is a preflight, the methods in the header Allow of `own` become the allowed
+        methods. A preflight has no credential that would tell the workspace, so the Origin is allowed if
+        any workspace lists it.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

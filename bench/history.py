@@ -135,7 +135,8 @@ def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, 
     """Yield for each figure of a scenario: the scenario, the figure's name, and the figure's value at
     each release, in the order of the releases.
 
-    Times and rates are multiples of the floor, because releases can be measured on different machines.
+    Times and rates are multiples of the floor (the CPU time of a bare request on the same machine),
+    because releases can be measured on different machines.
     """
     places = [(entry.scenario, figure) for entry in entries for figure in entry.better]
     for scenario, figure in dict.fromkeys(places):

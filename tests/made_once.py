@@ -48,10 +48,11 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # asyncpg queries the types while it prepares the caller's statement. If neither the query nor the
-    # statement has a name, PostgreSQL forgets the statement, and asyncpg prepares it again. Types from
-    # this cache need no query, so PostgreSQL forgets nothing. asyncpg skips the second preparation if the
-    # query has a name. Therefore the cache returns, instead of a query, this object with a name.
+    # asyncpg prepares the caller's statement, and then prepares a second statement to query the types. If
+    # neither statement has a name, the second replaces the first, so asyncpg prepares the caller's
+    # statement again. If the types come from this cache, there is no second statement, and nothing is to
+    # be prepared again. asyncpg only looks at the second statement's name. So the cache returns this
+    # object, which has a name, in place of the second statement.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

@@ -110,7 +110,8 @@ class Standby:
         these.
 
         A node that started after the active node's last heartbeat notices the active node's death later
-        than the other nodes. Such a node is a candidate only if no node started before that heartbeat.
+        than the other nodes. Such a node is a candidate only if every node that can take the part over
+        started after that heartbeat.
         """
         liveness, part = self._base.membership.liveness, self._base.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]

@@ -265,10 +265,12 @@ async def _read(link: Link) -> None:
 
 def see_that_read(link: Link, *, sent: bool) -> None:
     """Check that the worker has read the whole request. If it has not, close the link and raise an error.
+    `sent`: the whole request was sent on the link.
 
-    AwayError means that the worker will never serve the request, because a worker drops a request if the
-    link is closed before the worker has read the whole request. SilentError means that a worker on
-    another machine has not confirmed the request. Then it is unknown whether the request arrived.
+    - AwayError: the link was closed before the worker had read the whole request. Such a request is
+      never served, because the worker drops it.
+    - SilentError: the whole request was sent to another machine, and that machine has not acknowledged
+      all its bytes. It is unknown whether the worker has got the request.
     """
     if sent and not _unread(link):
         return

@@ -128,8 +128,8 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Call `sooner`, which never makes the deadline later: if `_flush` has sent GOAWAY, it has set the
-        # deadline to `linger_s` from now, and that deadline must stay.
+        # `_flush` may have sent GOAWAY, and set the deadline to `linger_s` from now. That deadline must
+        # not move to a later time, so call `sooner`, which moves a deadline only to an earlier time.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:

@@ -1,4 +1,5 @@
-"""The two ingestion routes, for the OpenAPI document. `api.ingestion` answers them."""
+"""The description of the two ingestion routes for the OpenAPI document. Another module, `api.ingestion`,
+answers their requests."""
 
 from typing import Annotated, Any
 

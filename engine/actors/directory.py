@@ -122,7 +122,7 @@ class Directory:
 
     def reread(self, deliveries: Sequence[Delivery]) -> None:
         """Make actors read the store again, because some of the committed `deliveries` (in seq order) may
-        not have reached their actors. The destinations' backlog rows must stay until the read."""
+        not have reached their actors. Keep the destinations' backlog rows until the actors have read."""
         self.dirty.update(each.destination for each in deliveries)
         places = dict.fromkeys((each.event.environment, each.destination) for each in deliveries)
         self.doubt(places, deliveries[0].seq)
@@ -160,8 +160,8 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # If the destination's last actor has just left, this actor can have settled some of
-            # `deliveries`. Then the new actor must read the store.
+            # If an earlier actor of the destination has just left, the earlier actor can have settled
+            # some of `deliveries`. Then the new actor must read the store.
             actor = self._add(DestinationActor(self._context, config, first.seq, not left_just_now))
         actor.start()
         return actor

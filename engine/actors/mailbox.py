@@ -156,9 +156,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries that arrive while the store is read for a new state machine. While there are
-        few spills, each call makes new spills. After the read, the spills that the read has counted are
-        dropped, so that no delivery is counted twice."""
+        """Note deliveries that arrive while the store is read for a new state machine. Each call makes
+        its own spills, one for each class. After the read, `Unsettled.tell` ignores the spills that the
+        read has counted. If there are MAX_NOTES spills, the deliveries are added to these spills."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return

@@ -100,7 +100,7 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore a state machine from this record. Also tell the state machine of those `spills` whose
+        """Restore a state machine from this record. Then call its method `spilled` for each spill whose
         deliveries may have been committed after the read."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:

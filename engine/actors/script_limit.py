@@ -34,8 +34,8 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # The workspaces whose count has reached the limit. A workspace is removed when its count has
-        # fallen to half the limit.
+        # The workspaces whose count of waiting attempts has reached the limit. A workspace is removed
+        # when this count has fallen to half the limit.
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 

@@ -44,9 +44,9 @@ class Waker:
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor gets a turn soon, because a retry can be due now.
 
-        If the clock was set back by a long time, all retries would be sent late by this time. Therefore,
-        dormant destinations with waiting retries get actors, too, and each actor moves its retries to
-        earlier instants.
+        If the clock was set back by an hour, all waiting retries would be sent an hour late. Therefore
+        each actor shortens the waits that are longer than the retry schedule allows. After a step back by
+        more than SLEPT_OVER_S, dormant destinations with waiting retries get actors, too.
         """
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)

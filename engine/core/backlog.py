@@ -380,8 +380,8 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
-        A negative count is not changed. The count is negative when a read has returned deliveries and the
-        message about their arrival, which raises the count, is still in the mailbox.
+        A negative count is not changed. The count is negative if a read has returned deliveries before
+        the actor handles the message about their arrival: this message will raise the count.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

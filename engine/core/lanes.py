@@ -228,8 +228,8 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Put the lanes that are parked until after `latest` into `wanted`, to read them back. Then the
-        waits of their deliveries are shortened."""
+        """Put the lanes whose parking ends later than `latest` into `wanted`, so that they are read back.
+        When their deliveries enter memory, `corrected_wait` shortens the waits of the deliveries."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0

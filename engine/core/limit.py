@@ -206,10 +206,10 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. Lower the limit, except if the window's width was
-        larger than the limit (`_more`): then only the larger width was too large.
+        """Handle a window with too many failures. Lower the limit, except if the window had the larger of
+        the two widths (`_more`): then only the larger width was too large.
 
-        `known`: whether there is a window before to compare with.
+        `known`: True if the window was compared with the window before.
         """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)

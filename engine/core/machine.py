@@ -82,7 +82,7 @@ class DestinationMachine:
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Count the deliveries that wait in the store. If there are any, call this before other methods.
+        """Take over what was read from the store. If deliveries wait there, call this method first.
 
         - `low_seq`: no PENDING delivery has a lower seq. With ordering KEY or STRICT, no RETRYING
           delivery has a lower seq either.
@@ -217,7 +217,7 @@ class DestinationMachine:
         return follows
 
     def _is_correction(self, settlement: Settlement) -> bool:
-        """Return True if a settlement without an attempt only corrects the wait of its delivery."""
+        """Return True if a settlement without an attempt only records a wait that was shortened."""
         own = self.uncommitted.get(settlement.delivery.id) is settlement.delivery
         return not own or settlement.delivery.id in self._correcting
 

@@ -12,8 +12,9 @@ from zlib import crc32
 
 T = TypeVar("T")
 
-# If all parts had the same number of ids, all parts would grow at the same time. Therefore each part gets
-# more ids than the part before: the last part gets 127 times as many as the first.
+# A dict grows when it is full. If all parts had the same number of ids, all parts would be full at nearly
+# the same time. Therefore each part gets more ids than the part before: the last part gets 127 times as
+# many as the first.
 PARTS = 64
 WHOLE = 4_096  # the most ids in a table of one part, which takes the least memory
 

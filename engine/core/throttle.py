@@ -108,7 +108,8 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at` to the time when the rate allows an attempt. An earlier `opens_at` is kept."""
+        """Set `opens_at` to the time when the rate allows an attempt, unless `opens_at` is already set to
+        an earlier time."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)

@@ -46,9 +46,9 @@ class DirectoryNotices:
         low_seq: int,
         check: Callable[[], Awaitable[None]],
     ) -> None:
-        """Make the actors of these destinations read the store again from `low_seq` on. The reason is a
-        statement whose outcome is unknown: it may have written deliveries. First call `check`, which
-        waits until the statement has ended."""
+        """Await `check`, then make the actors of these destinations read the store again from `low_seq`
+        on. The reason is a statement whose outcome is unknown: it may have written deliveries. `check`
+        returns when this statement has ended."""
         self._doubts.append((destinations, low_seq))
         try:
             await check()

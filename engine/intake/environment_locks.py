@@ -23,7 +23,7 @@ class EnvironmentLocks:
     ) -> None:
         """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that
         wait in this intake for the given environments. While the database is away, the other intake
-        calls `refuse` with the environments that it holds."""
+        calls this `refuse`, with the environments that the other intake holds."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None

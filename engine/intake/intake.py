@@ -125,7 +125,7 @@ class Intake:
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
-        """Refuse the waiting submissions of these environments: they were surely not accepted."""
+        """Refuse the waiting submissions of these environments. No statement has written them."""
         self._fail(self._waiting.take_all(environments), OVERLOADED)
 
     def close(self) -> None:
@@ -353,7 +353,7 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse the submissions that wait while the database is away: they were surely not accepted."""
+        """Refuse all waiting submissions while the database is away. See `refuse`."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()
 

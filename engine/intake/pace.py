@@ -25,10 +25,10 @@ AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# If few attempts end within a step of AHEAD_STEP_S, the receivers need not be slow: this process can also
-# be busy. It counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step
-# ended more than LATE_S too late. In a busy process, the wait for AHEAD ends early only if no attempt at
-# all ends in STILL_STEPS steps in a row.
+# If few attempts end within a step of AHEAD_STEP_S, the cause can be slow receivers or a busy process.
+# This process counts as busy if its loop was idle for less than IDLE_PART of the step, or if the step
+# ended more than LATE_S too late. In a busy process, receivers count as slow only if no attempt at all
+# ends in STILL_STEPS steps in a row.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2

@@ -13,9 +13,10 @@ from random import Random
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
 # An id has a counter of 12 bits. After 4,096 ids of one millisecond, the time in the next id is one
-# millisecond later. While the wall clock is behind the time in the last id, 14 further bits also count.
-# With 12 + 14 bits, one millisecond has room for 67 million ids, so the time in the ids does not run
-# further ahead of the clock. At other times the 14 bits are random. This is their largest value.
+# millisecond later. While the wall clock is behind the time in the last id, 14 further bits of the id
+# belong to the counter. With 12 + 14 bits, one millisecond has room for 67 million ids, so the time in
+# the ids does not run further ahead of the clock. At other times the 14 bits are random. `_MORE_LIMIT` is
+# the largest value of the 14 bits.
 _MORE_LIMIT = 0x3FFF
 # While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
 # The first of the three gets up to 4,096 ids, the second gets one id. The third gets up to 67 million

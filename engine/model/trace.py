@@ -95,7 +95,7 @@ def attempt_span(delivery: str, number: int) -> str:
 
 
 def lines_of(trace: str) -> bytes:
-    """Return the header lines of a request that belongs to the trace."""
+    """Return the trace's header lines for a request: `traceparent` and, if it exists, `tracestate`."""
     parent, _, state = trace.partition(" ")
     if state:
         return f"traceparent: {parent}\r\ntracestate: {state}\r\n".encode("ascii")

@@ -1,9 +1,10 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
-The observer reads the table of nodes again and again. A node's silence is the time between two reads that
-found the same heartbeat. If this time is longer than one second, only one second counts. After a lost
-connection, the count begins at zero. Therefore neither an outage of the database nor a pause of the
-observer's own process makes other nodes dead. Nothing here awaits or reads another computer's clock.
+The observer reads the table of nodes again and again. If a read finds the same heartbeat of a node as the
+read before, the time between the two reads is added to the node's silence, but at most one second. After
+a lost connection, the silence of every node begins at zero again. Therefore neither an outage of the
+database nor a pause of the observer's own process makes other nodes dead. The observer reads no other
+computer's clock. Nothing here awaits.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -111,7 +111,8 @@ class MoveWatch:
         self._looks = 0  # looks in a row at which the part belonged elsewhere
 
     def leaves(self, belongs_on: str | None) -> bool:
-        """Record the result of one more placement: the machine `belongs_on` for the part. Return True if
-        the holder must hand the part over now."""
+        """Record one more placement. `belongs_on`: the machine that the placement chose for the part, or
+        None. Return True if the holder must hand the part over now: STEADY_LOOKS placements in a row have
+        put the part on another machine."""
         self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
         return self._looks >= STEADY_LOOKS

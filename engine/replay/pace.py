@@ -1,4 +1,5 @@
-"""The pace of replay jobs: their rates, their measured speed, and the end or rest of a job that failed.
+"""The pace of replay jobs: their rates, their measured speed, and their pauses (rests). This module also
+decides whether a job whose step failed rests or ends.
 
 Nothing here awaits or reads a clock: callers pass the time. Times whose names end in `_ms` are Unix time
 in milliseconds. Other times are seconds on trio's clock.

@@ -31,13 +31,14 @@ _KINDS = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 
 class ObservationRoom:
-    """The number of places that may still be observed."""
+    """The number of further places in the payloads that can be observed."""
 
     def __init__(self, sights: int = MAX_SIGHTS) -> None:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return a new observation, for one more place. Return None if no more places may be observed."""
+        """Return a new observation, for one more place in the payloads. Return None if the limit on
+        places is reached."""
         if self.left <= 0:
             return None
         self.left -= 1

@@ -66,14 +66,14 @@ class Descriptors:
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if this workspace should close a connection, because a waiting race could use the
-        connection's descriptor."""
+        """Return True if this workspace should close a connection, because a race that waits for a
+        descriptor (see the module) could use the connection's descriptor."""
         return self._queue.count > 0 and (self.used >= self.limit or workspace in self._queue)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor for a race of the workspace. Return False if the race must wait. It must wait
-        if no descriptor is free for the workspace, if an earlier race of the workspace waits, or while
-        all races are paused (see `refused`)."""
+        """Take a descriptor for one of the workspace's races (see the module). Return False if the race
+        must wait. It must wait if no descriptor is free for the workspace, if an earlier race of the
+        workspace waits, or while all races are paused (see `refused`)."""
         if workspace in self._queue or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)

@@ -85,8 +85,8 @@ class Rollup:
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the first hour that cannot be rolled up yet, because outcomes of this hour that are not
-        late can still be recorded."""
+        """Return the first hour that cannot be rolled up yet. Every earlier hour ended at least twice
+        LATE_MINUTES ago, so only late outcomes can still be added to it."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:

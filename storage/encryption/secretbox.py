@@ -48,9 +48,9 @@ class SecretBox:
     def __init__(
         self, keys: Sequence[bytes], again: Callable[[], Sequence[bytes]] | None = None
     ) -> None:
-        """`keys`: keys of 32 bytes each. The first key encrypts; every key decrypts. `again`: a function
-        that returns the present keys from their source and can raise SecretBoxError, or None if the keys
-        cannot change."""
+        """`keys`: keys of 32 bytes each. The first key encrypts; every key decrypts. `again`: None if the
+        keys cannot change. Otherwise a function that returns the present keys from their source, and can
+        raise SecretBoxError."""
         self._ring = _Ring(keys)
         self._again = again
         self._asked_at = float("-inf")

@@ -490,7 +490,7 @@ async def test_recovery_of_many_rows_reads_little_before_the_start(
         assert world.store.calls["backlog"] == 1
         assert sum(world.store.calls.values()) < 10  # the readers have already begun
         assert world.directory.statistics().actors < 10
-        # A new delivery is sent before all recovered destinations have been read.
+        # A new delivery does not wait until all 10,000 recovered destinations have been read.
         late = world.destination(20_000)
         world.accept(late)
         await world.settled(late)

@@ -1,4 +1,4 @@
-"""Fixtures with a whole server, and the protocol's client on each transport."""
+"""Fixtures with a whole server, and MCP clients: over HTTP, and over the pipes of `angarium mcp`."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ Answer = Any
 
 
 class Agent:
-    """The protocol's client, with the tools' answers as JSON."""
+    """An MCP client that returns the tools' answers as JSON."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -162,8 +162,9 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# The restoration is killed while it reads the backup (`restoring `, a step of its progress), before it
-# renames `master.key` or `postgres`, or before it removes the folder `restoring`.
+# The restoration is killed at one of four steps. The step "restoring " (with a blank) is a report of its
+# progress while it reads the backup. At the other steps, it is about to rename `master.key` or
+# `postgres`, or to remove the folder `restoring`.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str

@@ -64,8 +64,9 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Simplify a kind, so that tests can compare the kinds of arguments. Each object becomes a map, and
-    "encoded" (JSON that a caller passes as bytes) is left out.
+    """Return a simpler kind, so that the kind of a client method's argument can be compared with the kind
+    of the field in the OpenAPI document. Each object becomes a map, and "encoded" (JSON that a caller
+    passes as bytes) is left out.
     """
     return frozenset(map(_opened, kind - {"encoded"}))
 

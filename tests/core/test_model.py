@@ -20,8 +20,8 @@ from tests.core.world import OUTCOMES, World, a_world
 
 
 class Destination(RuleBasedStateMachine):
-    """The world of one destination, in which all events come in random order. In the end, every delivery
-    must end.
+    """The world of one destination. The steps below (`rule`) run in random order. After the last step,
+    every delivery must end.
     """
 
     world: World | None = None

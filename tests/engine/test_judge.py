@@ -284,8 +284,8 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
 async def test_an_event_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """All these events arrive before any time is charged to their workspace. If waiting events were not
-    refused after the charge, all of them would run, and later events would wait a minute."""
+    """All these events arrive before any CPU time is charged to their environment. After the charge, the
+    environment has used up its CPU time. The events that still wait are then refused at their turn."""
     async with opened() as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")

@@ -159,9 +159,9 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
     found = fitting(ReadRange(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
     assert [each.id for each in found.span.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
-    # `lost` contains the deliveries that cannot be replayed, because their event is gone. Lane c:a is
-    # parked: the runner will read the lane again from ids[1] on, and will then find the lost delivery of
-    # this lane that comes after ids[1]. So this delivery is left out here.
+    # The originals in `lost` cannot be replayed, because their event is gone. Lane c:a is parked: the
+    # runner will read the lane again from ids[1] on. The runner will then find the lost original of lane
+    # c:a that comes after ids[1], so `span.lost` does not contain it.
     assert list(found.span.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
     assert (found.span.through, found.span.end, found.blocked) == (ids[-1], True, None)
 

@@ -1,5 +1,5 @@
-"""The most expensive known input of each door of the fuzzer: the number of Python lines that it makes our
-code run stays within the door's limit."""
+"""The most expensive known input of each of the fuzzer's doors (see `tests.fuzz.door`). For this input,
+our code runs no more Python lines than the door's limit allows."""
 
 import pytest
 

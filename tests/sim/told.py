@@ -240,8 +240,8 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 def heard_late(after_s: float) -> Telling:
     """Process 1 sends the first delivery of a lane. Then process 2, its successor, sends the same
-    delivery too. Both requests succeed, but process 1 gets its answer late. Process 2 sends the second
-    delivery of the lane `after_s` after its first request."""
+    delivery too. Both requests succeed, but process 1 gets its answer late. `after_s` seconds after
+    process 2 has sent the first delivery, it sends the second delivery of the lane."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)

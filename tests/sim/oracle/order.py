@@ -86,10 +86,11 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery.
+    """Return a delivery's passage through its lane.
 
-    Requests from before a requeue do not count, because the requeue has given the delivery another seq.
-    Requests of a process that perhaps did not own the database do not count either.
+    A request that was perhaps sent before a requeue is not taken as the delivery's success, because the
+    requeue has given the delivery another seq. A request of a process that perhaps did not own the
+    database has no effect on the passage.
     """
     sent = [
         each
@@ -101,8 +102,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # `former` also contains requests that were perhaps sent after the requeue. If such a request
-        # succeeded, its success may have freed the lane.
+        # It is not known whether the requests in `former` were sent before or after the requeue. If such
+        # a request was sent after the requeue and succeeded, its success has freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # If the process that sent a successful request still owned the database when it got the answer,
         # the lane is free from this answer on. Otherwise the lane can be free as soon as the receiver has

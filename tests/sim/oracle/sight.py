@@ -273,8 +273,8 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # An earlier process that is not ready yet can still take over the database after the new
-            # process. So from its beginning, the new process perhaps does not own the database.
+            # If an earlier process is neither ready nor ended, it can still take over the database, even
+            # after the new process has done so. So it is never certain that the new process owns it.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
