@@ -98,12 +98,13 @@ def page(
 ) -> Page[Item]:
     """Return a page with the first items, as many as PAGE_BYTES allows.
 
-    If the page has all of `items`, the next page starts after the id `below`. If `below` is None, there
-    is no next page.
+    `items` has the items that the caller has read; the listing can have more. If all of `items` fit into
+    the page, the next page starts after the id `below`, where the caller's reading ended. If `below` is
+    None, the listing ended there, and there is no next page.
 
-    If the page does not have all of `items`, the next page starts after the last item of this page, and
-    the cursor has this item's `id`. If `mark` is given, the cursor has `mark(index)` instead: the id that
-    stands for the item at this index.
+    If not all of `items` fit, the next page starts after the last item of this page, and the cursor has
+    this item's `id`. If `mark` is given, the cursor has `mark(index)` instead: the id that stands for the
+    item at this index.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):

@@ -1,4 +1,4 @@
-"""Programs of the bench: its modules in their own processes, and JSON calls."""
+"""Tools of the bench: its modules in their own processes, free ports, and HTTP calls with JSON."""
 
 import json
 import secrets

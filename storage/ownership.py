@@ -74,8 +74,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one of its slots ends. The takeover does not take all slots of this process. It
-# gives the remaining slots to `_NOBODY`, until another process takes them.
+# A process that loses one of its slots ends. If a takeover takes only some of the process's slots, the
+# takeover gives the others to `_NOBODY`, until another process takes them.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint

@@ -189,8 +189,8 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request whose head and body came together, or handle a later frame of such a
-        request. Return False if `h2` must get the frame.
+        """Serve a request whose head and body came together. Or, if such a request is under way, handle
+        a later frame of its stream, such as RST_STREAM. Return False if `h2` must get the frame.
         """
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:

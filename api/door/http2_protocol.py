@@ -59,8 +59,9 @@ class Decoder(hpack.Decoder):
     equals the last block, and the last block did not change HPACK's table, both blocks have the same
     fields. The decoder then returns the remembered fields.
 
-    `head`: the head that the connection has parsed from the last block. `decoded`: the door has decoded
-    the next block with `ahead`, so the next call of `decode` returns the fields that `ahead` returned.
+    `head`: the head that the connection has parsed from the last block. `decoded`: True if the door has
+    decoded a block with `ahead`. The next call of `decode` is then for the same block, and returns the
+    fields that `ahead` returned.
     """
 
     def __init__(self) -> None:

@@ -126,11 +126,11 @@ class RequestRelay:
 
         `part`: the part of the workspaces whose worker must answer.
 
-        If that worker has not begun the request, the answer is 503. The outcome is unknown if the link
-        breaks before the answer has begun, but the worker may have begun the request. The relay then
-        sends the request again, to the worker that now serves the part. It does not send the request
-        again in three cases: the relay no longer has the whole request, a repeat could have a second
-        effect, or the error is a SilentError.
+        If that worker surely has not begun the request, the answer is 503. If the worker may have begun
+        the request, and the link breaks before the answer has begun, the outcome is unknown. Because the
+        outcome is unknown, the relay sends the request again, to the worker that now serves the part. The
+        relay does not send it again in three cases: the relay no longer has the whole request, a repeat
+        could have a second effect, or the error is a SilentError.
 
         If the outcome stays unknown, the answer is 503 for a method that changes nothing, and 500 for any
         other method.

@@ -129,8 +129,8 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return the index of the first part of a library file's path that belongs to the module's dotted
-    name."""
+    """Return the index in `parts`, the path of a library's file, at which the module's dotted name
+    begins."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

@@ -93,8 +93,12 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment has `at_most`
-        destinations that are not archived. `customer` has the account's tally, a counter of the rows that
-        the customer's sessions have added. If the counter has risen since, nothing is added."""
+        destinations that are not archived.
+
+        If a customer's session adds the destination, `customer` has the tally of the customer's account
+        when the quota was checked. The tally counts the rows that the customer's sessions have added. If
+        it has risen since the check, nothing is added.
+        """
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version of a destination."""
@@ -148,9 +152,8 @@ class TransformStore(Protocol):
     ) -> bool:
         """Add the next version of a destination's script; the store assigns `version`.
 
-        Nothing is added if the destination is archived, or if the workspace has `at_most` scripts.
-        `customer` has the account's tally, a counter of the rows that the customer's sessions have added.
-        If the counter has risen since, nothing is added.
+        Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if the
+        tally in `customer` is out of date (see `DestinationStore.create`).
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:

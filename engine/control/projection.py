@@ -100,8 +100,8 @@ class ModelProjection(Projection):
             record, environment.workspace, self._catalog, self.most_concurrency
         )
         self._configure(destination)
-        # This call comes last. If `_configure` raises, the read models keep the former version. Then the
-        # next notification of this version passes the check above, and the call is repeated.
+        # `put_destination` comes last. If `_configure` raises, the read models keep the former version.
+        # So if the new version is read again, it passes the check above, and `_configure` is tried again.
         self._models.put_destination(destination)
 
     def rule(self, rule: RuleModel) -> None:

@@ -115,13 +115,14 @@ class FileStore(SuspectStore, Protocol):
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
         """Make a PENDING file STORED, with the size, hash and content type of `file`. Unless `payload` is
-        None, make it the payload of the file's event. Return False if the file is not PENDING.
+        None, it becomes the payload of the file's event. Return False if the file is not PENDING.
 
         Call this within `Depot.keep`, so that the content is not removed.
         """
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Replace an event's attachments. Do nothing if the event was erased."""
+        """Replace an event's attachments by `attachments`, which have the measured sizes and hashes. Do
+        nothing if the event was erased."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED. Return False if the file is not PENDING."""

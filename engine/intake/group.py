@@ -58,8 +58,10 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
     """Return `acceptance.lost` and `acceptance.unheld` (see `Acceptance`), with the group's twins added.
-    Every twin is added to `lost`. If the first event with the twin's key is in `unheld`, the twin is
-    also added to `unheld`."""
+    A twin is a further event with the idempotency key of an earlier event of the group. Every twin is
+    added to `lost`, with the event that holds the key: the earlier event or, if this event is in `lost`
+    itself, the event that it lost the key to. If the earlier event is in `unheld`, the twin is also added
+    to `unheld`."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

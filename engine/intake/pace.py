@@ -32,13 +32,12 @@ AHEAD_LONGEST_S = 0.06
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# The wait before a group can end while AHEAD deliveries still wait in memory. If the process is then
-# busy, the number of the group's events is limited to the number of attempts that ended since the last
-# group. Without this limit, new events would take all the time of the process. There is no limit if that
-# number of attempts is below WORKED_PART times the number of the last group's events: then the receivers
-# are slow.
+# If the wait for AHEAD ends although AHEAD deliveries still wait in memory, and the process is busy, the
+# next group has at most as many events as attempts ended since the last group. Without this limit, new
+# events would take all the time of the process. But if fewer attempts ended than WORKED_PART times the
+# number of the last group's events, the receivers are slow, and the next group has no such limit.
 WORKED_PART = 1 / 4
-LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
+LEAST_EVENTS = 100  # the limit is never lower: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins, because
 # answering the callers of so many events has already taken half a millisecond.
 MANY_EVENTS = 100

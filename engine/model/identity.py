@@ -19,8 +19,9 @@ _COUNTER_LIMIT = 0xFFF
 # the largest value of the 14 bits.
 _MORE_LIMIT = 0x3FFF
 # While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
-# The first of the three gets up to 4,096 ids, the second gets one id. The third gets up to 67 million
-# ids, because its ids also use the 14 further counter bits (see `_MORE_LIMIT`).
+# The first of the three gets up to 4,096 ids. The second gets only one id: from the next id on, the 14
+# further counter bits (see `_MORE_LIMIT`) also count, and this count begins with a new millisecond. So
+# the third gets up to 67 million ids.
 _LAST_MS = 3
 SHARDS = 256
 # A table, indexed by a delivery's ordinal, of the last three hex digits of the delivery's id. The table

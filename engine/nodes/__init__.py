@@ -1,1 +1,1 @@
-"""The decisions of several servers on one database: liveness and placement. Nothing here does I/O."""
+"""The decisions of servers that share one database: liveness and placement. Nothing here does I/O."""

@@ -48,10 +48,11 @@ async def accept_links(
 ) -> None:
     """Accept links until cancelled. Raise OSError if this process cannot listen at the address.
 
-    `adopt` takes each link that carries a client's connection, and `adopt_requests` each link for
-    forwarded requests. Both functions also get the client's address. `digest` returns the digest of this
-    server's TLS certificate, or `NO_TLS`. When a standby stops, `end_soon` gets the addresses of the
-    standby's clients, and must close each client's connection after the next answer on it.
+    `adopt` takes each link that carries a client's connection. `adopt_requests` takes each link for
+    forwarded requests, which all come from one client. Both functions also get this client's address.
+    `digest` returns the digest of this server's TLS certificate, or `NO_TLS`. When a standby stops,
+    `end_soon` gets the addresses of the standby's clients, and must close each client's connection after
+    the next answer on it.
     """
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

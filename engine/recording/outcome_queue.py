@@ -64,8 +64,7 @@ class OutcomeQueue:
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put outcomes that were not written back to the front of their workspaces' queues, in the given
-        order."""
+        """Return unwritten outcomes to the front of their workspaces' queues, in the given order."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 

@@ -166,7 +166,7 @@ class Routes(Protocol):
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
         """Return a new delivery for each of the events that the rules and filters route to the
-        destination. The delivery has the id of its event."""
+        destination. Each delivery's own id equals the id of its event."""
 
 
 class Reading(Protocol):

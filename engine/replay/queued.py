@@ -185,9 +185,12 @@ class QueuedReplays:
         return 0 if found is None else len(found.items)
 
     def stuck(self, destination: str, lane: str, now: float) -> bool:
-        """Return True if a lane is stuck. A lane is stuck if its last attempt failed. A lane without an
-        attempt for `STUCK_S` is stuck if replays of other lanes have overtaken its first replay, or if
-        all lanes of the destination have had no attempt for `STUCK_S`."""
+        """Return True if a lane is stuck. There are two cases:
+
+        - The last attempt of the lane failed.
+        - The lane has had no attempt for `STUCK_S`. In addition, replays of other lanes have overtaken
+          the lane's first replay, or the whole destination has had no attempt for `STUCK_S`.
+        """
         queue = self._queues.get(destination)
         found = None if queue is None else queue.lanes.get(lane)
         return queue is not None and found is not None and _stuck(queue, found, now)

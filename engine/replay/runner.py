@@ -153,8 +153,9 @@ class ReplayRunner:
                 await self._alone(job, partial(self._renew, job, legs))
 
     async def _renew(self, job: ReplayJob, legs: Counter[int]) -> bool:
-        """Load a new job, or update a known one. `legs`: how many legs each environment has in memory. A
-        new job must wait while its environment has `LEGS_MOST` legs."""
+        """Load a new job, or update a known one. `legs`: how many legs each environment has in memory;
+        this method adds the legs that it loads. A new job must wait while its environment has
+        `LEGS_MOST` legs."""
         running = self.jobs.get(job.id)
         if running is not None:
             running.renew(job)

@@ -98,8 +98,8 @@ class RunningJob:
 
     def lane_first(self, leg: Leg) -> bool:
         """Return True if a leg's next step must read a parked lane, and False if the step must read on
-        from the leg's cursor. The two kinds of steps alternate. Call this only if the leg can do
-        either."""
+        from the leg's cursor. The two kinds of steps alternate. Call this only while both kinds are
+        possible."""
         if leg.destination in self._took_lane:
             self._took_lane.remove(leg.destination)
             return False

@@ -106,7 +106,7 @@ def preview(
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
             # Count the steps that it takes to show the rule, to match its patterns and to compile its
-            # filter. The run of the filter is not counted here: the filter calls `pause` itself.
+            # filter. The run of the filter is not included: `Facts` counts its steps, and calls `pause`.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

@@ -143,7 +143,8 @@ class Observation:
 
     def fold(self) -> "Observation | None":
         """Treat the objects at this place as maps. The names of a map's members are data, so the members
-        share one observation. Return this observation, or None if some members were not observed."""
+        share one observation. Return this observation. Return None if any member was ignored before
+        (see `frozen`), because the observation would then not be true of all members."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)

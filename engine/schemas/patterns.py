@@ -121,9 +121,11 @@ def alive(pattern: str) -> int:
     A place is the part of a pattern that matches one character: a letter, an escape or a class. `[ab]x`
     has two places, and `x{5}` has five.
 
-    If the pattern begins with `^`, the places before the first element of variable length do not count.
-    The n-th of these places can match only the n-th character of the text, and this character can match
-    at no other of these places. For a malformed pattern the number has no meaning.
+    If the pattern begins with `^`, and has no alternatives outside of groups, the places before the first
+    element of variable length do not count. The n-th of these places can match only the n-th character of
+    the text, and this character can match at no other of these places. Of the element of variable length,
+    only one place counts, unless the element is a group. For a malformed pattern the number has no
+    meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -133,8 +135,8 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return the number of places of a pattern, the number of its places before the first element of
-    variable length, and True if the pattern has alternatives outside of groups."""
+    """Return the number of places of a pattern (see `alive`), the number of these places that `alive`
+    does not count after a `^`, and True if the pattern has alternatives outside of groups."""
     # The groups that are open at `at`, the innermost group last. When a group is opened, its entry keeps
     # the values that `places` and `varies` have so far in the enclosing group. The two variables then
     # begin anew for the opened group.
@@ -164,8 +166,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
             # This is the first element of variable length. `before` counts all places before this
-            # element. A letter or a class that repeats up to `most` times has `most` places. A character
-            # of the text can match at only one of these places, so `before` also counts the other places.
+            # element. If the element is a letter or a class, it has `most` places. A character of the
+            # text can match at only one of them, so `before` also counts `most` - 1 of them.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -176,8 +178,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
-    """Read the quantifiers, such as `*` or `{2,5}`, that begin at `at`. Return the largest finite number
-    of repetitions, True if the number of repetitions can vary, and the position after the quantifiers."""
+    """Read the quantifiers, such as `*` or `{2,5}`, that begin at `at`. Return the factor by which they
+    multiply their element's places, True if the number of repetitions can vary, and the position after
+    the quantifiers. The factor of `{2,5}` is 5, of `{2,}` 3, of `*` 1, and of `{2}{3}` 6."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":

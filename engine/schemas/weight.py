@@ -128,8 +128,9 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # `uniqueItems` compares all values within the items of an array. It costs 1 for each of these
-        # values, and is counted like a subschema that applies to the items and to all values within them.
+        # `uniqueItems` compares the items of an array and all values within the items, and costs 1 for
+        # each of these values. `_whole` stands for this work: it is a subschema of cost 1 that applies to
+        # each item and to each value within the items.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1

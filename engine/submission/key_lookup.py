@@ -54,8 +54,8 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return the holders of the refused events' keys, by key. Raises Refusal: `overloaded` or
-        `internal`."""
+        """Return the events that hold the idempotency keys of the refused events, by key. Raises Refusal:
+        `overloaded` or `internal`."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})

@@ -236,9 +236,9 @@ class OutboundConnection:
     def _ended(self, error: OSError | None) -> None:
         """End the connection, now or after its next handshake step.
 
-        If handshake bytes that were received wait for the connection's turn, the connection ends after
-        this turn: the bytes can contain the reason of the end. The end does not make the turn come
-        earlier. Otherwise a peer could get an earlier turn by closing the connection.
+        The connection can hold handshake bytes of the peer, because its turn (`shake`) has not come yet.
+        In this case it ends after its turn: the bytes can contain the reason of the end. The end does not
+        make the turn come earlier. Otherwise a peer could get an earlier turn by closing the connection.
         """
         if self._shaking:
             self._end = error

@@ -26,7 +26,8 @@ class DescriptorWaiter(Protocol):
     """A race that waits for a descriptor."""
 
     def granted(self) -> None:
-        """Connect with the descriptor that was taken for this race, or give the descriptor back."""
+        """Connect to the race's next address: a descriptor was taken for this race. If the race can try
+        no further address, give this descriptor back."""
 
 
 class Idle(Protocol):
@@ -93,9 +94,9 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Call this if the operating system refused a socket to a race, because the system lacks
-        descriptors or memory. Gives back the race's descriptor, closes an idle connection, and pauses all
-        races for REST_S."""
+        """Call this if a race has taken a descriptor, but the operating system refused the socket because
+        it lacks descriptors or memory. Gives the taken descriptor back, closes an idle connection, and
+        pauses all races for REST_S."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)

@@ -78,9 +78,9 @@ class Changes:
         on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_changes` must read the rows that it gets, in the order of their notifications. `on_lost`
-        must read the whole configuration. `on_lost` is called at the start, and after the connection or a
-        notification was lost."""
+        """`on_changes` gets the ids of changed rows in the order of their notifications, and must read
+        these rows from the database in this order. `on_lost` must read the whole configuration. `on_lost`
+        is called at the start, and after the connection or a notification was lost."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost

@@ -77,9 +77,10 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys`: the master keys. If none are given, the keys in the data folder are used. The first key
-        makes the proof of the backup's origin. `master_key`: include the data folder's keys in the
-        backup. `files_elsewhere`: the files are in an object store, so leave them out."""
+        """`keys`: the master keys. The first key makes the proof of the backup's origin. If no keys are
+        given, the first key in the data folder's key file makes it. `master_key`: include the keys of
+        this key file in the backup. `files_elsewhere`: the files are in an object store, so leave them
+        out."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")

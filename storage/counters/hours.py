@@ -1,7 +1,7 @@
 """The hourly counters, and the deletion of old counters.
 
 A roll-up sums a destination's counters by the minute into hourly counters. It begins after a caller has
-read the destination's analytics over a long period.
+read the destination's analytics, if these analytics cover a week or more.
 
 If an outcome is recorded late, its hour can be rolled up already. The next roll-up then sums this hour
 again. The settle statement of a late outcome and the roll-up both lock the destination's row in
@@ -49,7 +49,8 @@ WHERE environment = $1::integer AND destination = $2::uuid"""
 
 
 class Rollup:
-    """The roll-up of destinations whose counters were read over a long period. Owner: the trio thread."""
+    """The roll-up of destinations, after reads of analytics that cover a long period. Owner: the trio
+    thread."""
 
     def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
         self._pool = pool

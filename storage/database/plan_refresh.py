@@ -25,9 +25,9 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Call this before each statement. If the present pause has ended, this call discards the
-        connection's plans and begins the next pause. But if the connection has not run the statement
-        before, the call discards nothing, and begins a pause of FIRST_S."""
+        """Call this before each statement. If the statement is new to the connection, the present pause
+        ends, a pause of FIRST_S begins, and no plan is discarded. If the statement is known and the
+        present pause has ended, this call discards the connection's plans and begins the next pause."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

@@ -87,8 +87,8 @@ def remove_stale_pid_file(data: Path) -> bool:
     """Remove the pid file of a data folder if its server does not run. Returns True if a file was
     removed.
 
-    PostgreSQL refuses to start while any process has the pid in the file. This is likely in a container,
-    because a container uses the same few pids at each start.
+    PostgreSQL refuses to start if any running process has the same pid as the one in the file. In a
+    container there often is such a process, because a container uses the same few pids at each start.
     """
     postmaster = read_postmaster(data)
     if postmaster is not None and postmaster.alive:

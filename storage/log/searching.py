@@ -24,9 +24,10 @@ SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
 # Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
-# Because of OFFSET 0, PostgreSQL chooses the index without regard to ORDER BY and LIMIT. Without it,
-# PostgreSQL 18 would read a window in a single partition along the index of ids, and would read all rows
-# of the window. The setting `enable_indexscan = off` of this connection does not prevent this.
+# Because of OFFSET 0, PostgreSQL chooses the index without regard to ORDER BY and LIMIT. Without OFFSET
+# 0, PostgreSQL 18 would use the index of ids if the window (the ids from $2 to $3) lies in one partition.
+# It would then read all rows of the window. The setting `enable_indexscan = off` of this connection does
+# not prevent this.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d

@@ -164,11 +164,12 @@ def _selection(
 
 def _held(which: DeliveryFilter) -> str:
     """Return the kind of condition that a filter's statuses need. The destinations `which.held` are
-    DISABLED, and their RETRYING deliveries are listed as PENDING.
+    DISABLED. Their RETRYING deliveries are called held, and are listed as PENDING.
 
-    - "held as PENDING": the condition includes these deliveries.
-    - "not held": the condition excludes these deliveries.
-    - "": the condition only compares the status.
+    - "held as PENDING": the filter wants PENDING but not RETRYING. The condition also selects the held
+      deliveries.
+    - "not held": the filter wants RETRYING but not PENDING. The condition leaves out the held deliveries.
+    - "": in all other cases, the condition only compares the status.
     """
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:

@@ -180,8 +180,8 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
 async def outlived(
     node: str,
 ) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
-    """Open a client's connection to `node` through a relay, then stop the standby that ran the relay. The
-    relay still carries the connection.
+    """Open a client's connection to `node` through a relay. Then end `relay.run`, as if the standby
+    stopped. `relay.carriers` runs in another task, and still carries the connection.
 
     Yields the relay, the client's socket, and the socket of `node`.
     """

@@ -186,8 +186,9 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
 
 
 async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery) -> None:
-    """A hundred strangers have data. A known caller or a newcomer that has data is served after
-    STRANGERS_AT_ONCE strangers at the latest."""
+    """A hundred strangers have data, and so have a known caller and a newcomer, which is a connection
+    before its first request. Each of these two is served after STRANGERS_AT_ONCE strangers at the
+    latest."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     order: list[str] = []

@@ -390,8 +390,8 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
 
 
 def asked_for_a_replay(*shown: str) -> Telling:
-    """A caller asks for a replay of a destination's two deliveries, but only delivery a is replayed.
-    `shown`: the deliveries that a list had shown to the caller before."""
+    """A caller asks for a replay of all deliveries of `d1`, which has two: `a-d1` and `b-d1`. The service
+    replays only `a-d1`. `shown`: the deliveries that a list had shown to the caller before."""
     telling = well()
     telling.ask(
         LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
@@ -431,9 +431,10 @@ def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
 
 
 def regrouped(at: float) -> Telling:
-    """A database with two parts is divided into three parts. A process for one of the three parts takes
-    over slots of a process for one of the two parts. The replaced process makes and records an attempt
-    `at` seconds after the takeover."""
+    """A database with two parts is divided anew, into three parts. Each part is a set of home slots.
+    Process 2 works for one of the three parts, and takes some of the home slots of process 1, which works
+    for one of the two parts. Process 1 makes and records an attempt `at` seconds after this takeover. If
+    `at` is negative, the attempt is before the takeover."""
     telling = Telling()
     telling.boot(0, 1, part=1, parts=2)
     telling.destination(1)

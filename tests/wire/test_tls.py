@@ -313,11 +313,12 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
 async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
     street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver sends its part of the handshake and closes the connection before it gets the request.
+    """The receiver sends its part of the handshake and ends its stream before it gets the request. From
+    then on, the client's reactor does not watch the client's socket.
 
-    The client completes the handshake at the connection's turn, and only then begins to send. The attempt
-    must fail and not hang: the request is larger than the socket's buffer, and the reactor does not watch
-    the closed socket any more.
+    The client completes the handshake at the connection's turn, and then begins to send the request. The
+    socket's buffer has no room for the whole request. The rest must not wait for the reactor, which would
+    never report that the socket has room again. So the attempt must fail at once.
     """
     context = server(authority.issue_cert(HOST))
 

@@ -262,8 +262,9 @@ class Sight:
         self.fetches = list(fetches.values())
 
     def _unheard(self, fault: Fault, before: AnyFact, sendings: dict[int, Sending]) -> None:
-        """If `fault` says that a process did not get the reply `before`, note this in the sending. Such a
-        fault gives the process an exception in place of the receiver's reply."""
+        """If `fault` kept a receiver's reply from the process, note in `sendings` that the reply was not
+        judged. Such a fault gives the process an exception in place of the reply. `before`: the fact just
+        before `fault` in the history, which is the reply in this case."""
         if fault.detail == UNHEARD and isinstance(before, Replied) and before.at == fault.at:
             sendings[before.send].replied = replace(before, judged=False)
 
