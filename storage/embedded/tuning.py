@@ -34,7 +34,7 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
 
-# A sixteenth of memory, at most 512 MB: mostly recent partitions are read. The rest caches files.
+# A sixteenth of memory, 64 to 512 MB: mostly recent partitions are read. The rest of it caches files.
 shared_buffers = '{buffers // MIB}MB'
 max_connections = {connections}
 max_locks_per_transaction = 256 # a look at every partition of 30 days locks it and its indexes
