@@ -6,6 +6,7 @@ from api.call import Call
 from api.queries import Query
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.observability import Counts, OutcomeCounts
+from engine.actors.survey import entry_of
 from engine.core.destination import Destination
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryTrouble, DestinationStatus, Environment
@@ -47,11 +48,10 @@ async def counts(call: Call) -> Counts:
     pending = in_flight = circuits = disabled = 0
     async for each in own_destinations(call):
         disabled += each.status is DestinationStatus.DISABLED
-        entry = survey.get(each.id)
-        if entry is not None:
-            pending += entry.pending
-            in_flight += entry.in_flight
-            circuits += entry.circuit is not CircuitState.CLOSED
+        entry = entry_of(each, survey)
+        pending += entry.pending
+        in_flight += entry.in_flight
+        circuits += entry.circuit is not CircuitState.CLOSED
     found = await services.troubles.counts(
         call.number,
         services.visibility.floor_ms(call.number),

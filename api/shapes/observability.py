@@ -299,9 +299,7 @@ class Counts(TypedDict):
     retrying: Annotated[int, doc("Deliveries that wait for their next attempt.", ge=0)]
     inDlq: Annotated[int, doc("Deliveries in the dead-letter queue.", ge=0)]
     atLeast: Annotated[bool, doc("True if `retrying` or `inDlq` can be higher than counted.")]
-    openCircuits: Annotated[
-        int, doc("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
-    ]
+    openCircuits: Annotated[int, doc("Destinations whose circuit is not CLOSED.", ge=0)]
     disabled: Annotated[int, doc("Destinations that are DISABLED.", ge=0)]
 
 

@@ -360,7 +360,7 @@ export interface Counts {
   inDlq: number;
   /** True if `retrying` or `inDlq` can be higher than counted. */
   atLeast: boolean;
-  /** Destinations whose circuit is not CLOSED and that have work or an actor. */
+  /** Destinations whose circuit is not CLOSED. */
   openCircuits: number;
   /** Destinations that are DISABLED. */
   disabled: number;

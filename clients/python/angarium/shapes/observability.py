@@ -21,7 +21,7 @@ class Counts(TypedDict):
     inDlq: int
     # True if `retrying` or `inDlq` can be higher than counted.
     atLeast: bool
-    # Destinations whose circuit is not CLOSED and that have work or an actor.
+    # Destinations whose circuit is not CLOSED.
     openCircuits: int
     # Destinations that are DISABLED.
     disabled: int
