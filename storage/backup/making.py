@@ -2,7 +2,8 @@
 
 pg_basebackup copies the database. The copy has the database's state at the end of the copying. Before
 pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. The backup
-misses no content: a content is stored before any row names it, and outlives the last such row by days.
+has every content that its rows name, because a content is stored before the first such row and removed
+after the last such row. Only a content that was both stored and erased meanwhile can be missing.
 """
 
 import fcntl
