@@ -62,10 +62,11 @@ def searched_page(
     limit: int,
     at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of a filtered list.
+    """Return a page of a filtered list. `below`: the id below which the next page continues. None: this
+    is the last page.
 
-    If the search stopped before the page was full, the page's `searchedTo` is the instant that the search
-    has reached. This instant is `at_ms`, by default the time in the id `below`.
+    If the search ended before the page was full, the page's `searchedTo` is the instant that the search
+    has reached: `at_ms`, or by default the time in the id `below`.
     """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:

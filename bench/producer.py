@@ -13,8 +13,9 @@ MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over that with one
 def producer(
     service: Service, receiver: Receiver, *, events: int, singles: int, tasks: int
 ) -> Figures:
-    """Measure a client that sends `events` events through `angarium.Producer`. Then measure clients that
-    send `singles` events one by one, from one task and from `tasks` tasks in turns.
+    """Measure a client that sends `events` events through `angarium.Producer`. Then alternately measure
+    clients with one task and clients with `tasks` tasks. Each of these clients sends `singles` events,
+    one event in a request.
 
     No rule matches the events, so the server makes no deliveries.
     """

@@ -9,8 +9,9 @@ from bench.service import Service, call
 
 LOOK_S = 0.05
 # A server rests if it and its database together used at most two clock ticks of CPU in the last 0.15 s
-# (`RESTING_LOOKS` times `LOOK_S`). If the wait takes longer than `UPKEEP_S`, only the server's CPU counts
-# from then on. Timers, leases and PostgreSQL's background writer always use some milliseconds a second.
+# (`RESTING_LOOKS` times `LOOK_S`). Two ticks are allowed, because timers, leases and PostgreSQL's
+# background writer always use some milliseconds a second. If the server does not rest within `UPKEEP_S`,
+# only the server's CPU counts from then on, not the database's.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum

@@ -20,9 +20,10 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# The limit on handshakes under way. Each handshake holds about 50 KB. One network has at most half of the
-# limit (128), and less while other networks have handshakes under way. With a round trip of 100 ms, 128
-# handshakes at once are enough for 1,280 handshakes a second, which is more than the event loop can do.
+# The limit on handshakes under way. Each handshake holds about 50 KB. One network has at most 128 of
+# them, which is half of the limit, and fewer while other networks have handshakes under way. With a round
+# trip of 100 ms, 128 handshakes at once are enough for 1,280 handshakes a second, which is more than the
+# event loop can do.
 AT_ONCE = 256
 
 

@@ -67,8 +67,8 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Deliveries that do not fit into memory
-        stay in the store. `few`: a list with one delivery can be sent at once, without a wait for a
-        turn."""
+        stay in the store. If `few` is True and `deliveries` has only one delivery, the actor can send it
+        at once, before its next turn."""
         if self.state.is_restarting:
             return  # the next state machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:

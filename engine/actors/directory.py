@@ -129,8 +129,8 @@ class Directory:
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on. Use
-        this if deliveries were perhaps committed. The destinations are not added to `dirty`, because it
-        is not known whether their backlog rows exist."""
+        this if deliveries were perhaps committed. The destinations are not added to `dirty`: if their
+        backlog rows are missing, the next commit of deliveries to them must write these rows."""
         for _, destination in destinations:
             self._forgettable.pop(destination, None)
         for environment, destination in destinations:

@@ -19,9 +19,9 @@ from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 from engine.runtime.timers import Timers
 
-# How often the store is asked to count a destination's waiting deliveries. If deliveries were committed
-# during a count, the store is asked again. The last answer is used in any case. It can then be a little
-# too high, because the mailbox counts deliveries that were committed during the count, too.
+# The limit on tries to count a destination's waiting deliveries. A try fails if deliveries were committed
+# during the count. If the last try fails too, its count is used. This count can be a little too high,
+# because the mailbox also counts the deliveries that were committed during the count.
 CONSISTENT_TRIES = 3
 
 
@@ -193,7 +193,8 @@ class Restoration(Start):
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
     """Read how many deliveries of a destination wait, and when the next retry is due. During this read,
     no delivery is settled, because the destination's actor waits for the read. But new deliveries can be
-    committed. The mailbox counts the deliveries whose seq is above `last_seqs`."""
+    committed. The result's `last_seqs` has the highest seq of each class before the count. The mailbox
+    counts the deliveries with a higher seq."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):

@@ -14,9 +14,9 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# The most snapshots that stay in memory after their actors have left, at some 100 bytes each.
+# The limit on snapshots that stay in memory after their actors have left, at some 100 bytes each.
 RECENT_SNAPSHOTS = 20_000
-# The most destinations in trouble that are remembered, at some 300 bytes each. Beyond this number, the
+# The limit on destinations in trouble that stay in memory, at some 300 bytes each. If there are more, the
 # oldest are forgotten, and the API shows them as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at

@@ -36,8 +36,8 @@ class TenantStore(Protocol):
         """Add a workspace with its three environments. Return None if the name is taken."""
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Replace the workspace's plan `workspace.plan` by `plan`. If the store has a third plan for the
-        workspace, another write came first: return False."""
+        """Replace the workspace's plan `workspace.plan` by `plan`. If the workspace's stored plan is no
+        longer `workspace.plan`, change nothing and return False."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""

@@ -54,7 +54,7 @@ class ConfigurationWriter:
         return self._auditor.entry(principal, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Wait for all earlier commands, then call the method `attempts`, and return its result."""
+        """Wait for all earlier commands, then do the same as the method `attempts`."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:

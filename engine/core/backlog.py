@@ -81,8 +81,9 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store. But while a read that could return the delivery is under way,
-        and memory has room, set the delivery aside in memory, to be placed after the read's answer."""
+        """Leave a delivery in the store. But if a read that could return the delivery is under way, and
+        memory has room, set the delivery aside in memory. After the read, it can then be queued behind
+        the deliveries that the read has returned."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -369,7 +370,8 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if the commit of a delivery's final outcome needs no decision."""
+        """Return True if the state machine has nothing to decide after the commit of a delivery's final
+        outcome: this commit makes no lane free, and nothing is to be read from the store."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 

@@ -53,8 +53,8 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# A window's width is too large if the share of failed attempts is higher than in the window before, by
-# more than FAILURES_SEEN plus a margin for chance (see ERRORS).
+# The width of a window (how many attempts may be in flight) is too large if the share of failed attempts
+# is higher than in the window before, by more than FAILURES_SEEN plus a margin for chance (see ERRORS).
 FAILURES_SEEN = 0.05
 # Some windows have no window before them to compare with. The width of such a window is too large if more
 # than half of its attempts failed. A margin for chance is added to the half.
@@ -258,9 +258,10 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the width of the next window. The windows alternate between the limit and a larger width.
-        If the larger width would exceed the upper bound, they alternate between the bound and a width a
-        fifth below the bound. While a search tries smaller limits, the width is half of the limit."""
+        """Set `width`: how many attempts may be in flight in the next window. The windows alternate
+        between two widths: `limit` and a larger width. If the larger width exceeds the upper bound
+        `most`, the two widths are `most` and about a fifth less than `most`. While a search tries smaller
+        limits, `width` is half of `limit`."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

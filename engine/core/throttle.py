@@ -116,8 +116,9 @@ class Throttle:
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # One slot is kept free for live deliveries. While only replays wait, no more than `width - 1`
-        # attempts can be in flight. So the width counts as used when `width - 1` attempts are in flight.
+        # If only replays wait, at most `width - 1` attempts can be in flight, because the picker keeps
+        # one slot free for live deliveries. The width must count as used in this case too. Therefore
+        # `full` always requires only `width - 1` attempts in flight.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -171,13 +172,16 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return whether the destination must be disabled because it has failed for too long. The second
-        value is True if it must, and only deliveries of Angarium's own events have failed."""
+        """Return two values. The first is True if the destination must be disabled because it has failed
+        for too long. The second is True if the first is True, and only deliveries of Angarium's own
+        events have failed since the last success."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. If the destination will soon count as failing, the next look must
-        come at that time: lower `opens_at` to this time, or keep an earlier `opens_at`."""
+        """Note whether deliveries wait. If it is known when the destination will count as failing
+        (`Failing.due_at`), `look` must be called again at that instant. The actor's next turn, which
+        calls `look`, begins at `opens_at` at the latest. Therefore set `opens_at` to that instant. An
+        earlier `opens_at` is kept."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()

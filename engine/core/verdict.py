@@ -68,7 +68,8 @@ _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
     },
     _D.DELIVERED: _SETTLED_FOR_GOOD,
     _D.DRY_RUN: _SETTLED_FOR_GOOD,
-    # A FAILED delivery is IN_DLQ or DISCARDED. Only an IN_DLQ delivery gets REQUEUE or ARCHIVE.
+    # A FAILED delivery has the dead-letter status IN_DLQ or DISCARDED. Only an IN_DLQ delivery gets
+    # REQUEUE or ARCHIVE.
     _D.FAILED: {
         **_SETTLED_FOR_GOOD,
         _S.REQUEUE: End(_D.PENDING, DlqStatus.RETRIED_FROM_DLQ),

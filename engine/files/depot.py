@@ -128,8 +128,8 @@ class Depot:
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle the marks of content that is not held, and return the number of removed blobs. Never
-        raise."""
+        """Settle all marks (see the module's docstring), except the marks of content that `keep` or
+        `hold` holds. Return the number of removed blobs. Never raise."""
         removed = 0
         after: Key = (0, b"")
         while True:

@@ -127,7 +127,8 @@ class _Writer:
 def library_call(
     source: str, node: Expression, compile_: Callable[[Expression], Evaluate]
 ) -> Evaluate:
-    """Return a closure that evaluates `node` in the library. Raises FilterError."""
+    """Return a closure in which the CEL library evaluates the expression `node` of a filter. Raises
+    FilterError."""
     writer = _Writer(source, compile_)
     text = writer.root(node)
     try:

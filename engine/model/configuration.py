@@ -91,7 +91,8 @@ class TransformScript(Struct, frozen=True, kw_only=True):
 
 
 class TransformPage(Struct, frozen=True):
-    """A page of script versions, newest first. If `below` is set, more versions have smaller ids."""
+    """A page of script versions, newest first. `below`: the next page has versions with ids below this
+    id. None: this is the last page."""
 
     items: list[TransformScript]
     below: str | None

@@ -24,8 +24,8 @@ _MORE_LIMIT = 0x3FFF
 # the third gets up to 67 million ids.
 _LAST_MS = 3
 SHARDS = 256
-# A table, indexed by a delivery's ordinal, of the last three hex digits of the delivery's id. The table
-# takes 250 KB.
+# For each possible ordinal of a delivery, the last three hex digits of the delivery's id. This constant
+# table has 4,096 entries and takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 

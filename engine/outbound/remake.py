@@ -28,8 +28,9 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# The limits on scripts that run at once: for all callers together, and for the callers of one
-# workspace. They are low, because a run costs as much as a run for a delivery.
+# The limits on scripts that run at once to make bodies again: for all callers together, and for the
+# callers of one workspace. The limits are low, because each run takes as much time from the processes for
+# scripts as a delivery's run does.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 

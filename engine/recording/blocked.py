@@ -71,7 +71,8 @@ class BlockedOutcomes:
         return free
 
     def hold(self, outcomes: Sequence[QueuedOutcome]) -> None:
-        """Put outcomes that were blocked in one statement at the front of their lanes' queues."""
+        """Queue the outcomes of one statement that was blocked. Put each outcome at the front of its
+        lane's queue."""
         lanes: dict[str, None] = {}
         for outcome in reversed(outcomes):
             settlement, owner = outcome

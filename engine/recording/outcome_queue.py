@@ -46,8 +46,9 @@ class OutcomeQueue:
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count + self.blocked.count
-        # If more than 2 * `group` outcomes wait in all, this workspace is held if it has at least as many
-        # of them as an average workspace.
+        # This workspace is held if two conditions are met: more than 2 * `group` outcomes of all
+        # workspaces wait, and this workspace has at least as many waiting outcomes as an average
+        # workspace.
         if count > 2 * self.group and self._of(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return waiting.count

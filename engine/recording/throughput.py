@@ -130,7 +130,7 @@ class Throughput:
 
 class ProcessRates:
     """The rates of a process: accepted events a second, and delivered deliveries a second. Both rates are
-    averages over the time of the last `LOOKS` looks."""
+    averages over the time of the last `LOOKS` calls of `look`."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""

@@ -72,9 +72,9 @@ class TroubleLog:
     ) -> None:
         """Announce an event and log it.
 
-        A dead letter is only counted, and `sum_up` logs the count. If a destination has had `SINGLY` dead
-        letters in this minute, its further dead letters are not announced now: `sum_up` announces their
-        number.
+        A dead letter is not logged now: `sum_up` logs how many dead letters each destination had. The
+        first `SINGLY` dead letters of a destination since the last `sum_up` are announced now, each by an
+        event of its own. Further dead letters are not announced now: `sum_up` announces their number.
         """
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)

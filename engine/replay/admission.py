@@ -20,15 +20,16 @@ from engine.replay.ports import Chunk, Reading, ReadRange, ReplayStore
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# The limit on the parked lanes of one leg. Each parked lane is later read alone, and this read also
-# examines the rows of the other lanes. If more lanes are stuck, the destination itself is at fault, and
-# the leg waits.
+# A leg (a job's share at one destination) parks a lane that is stuck (see `QueuedReplays.stuck`): it
+# skips the lane's originals, and later reads this lane alone. Such a read also examines the rows of the
+# other lanes. This is the limit on the parked lanes of one leg. If one more lane is stuck, the
+# destination itself is probably at fault, and the leg waits.
 PARKED = 256
 
 
 class NextStep(Struct, frozen=True):
-    """The next step of a leg. `lane`: the parked lane that the step reads. None: the step reads from the
-    leg's cursor."""
+    """The next step of a leg. `lane`: the parked lane (see `PARKED`) whose originals the step reads.
+    None: the step reads from the leg's cursor."""
 
     leg: Leg
     lane: str | None
@@ -125,9 +126,9 @@ def _until(
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
     """Return the originals (deliveries to replay) that this step counts as skipped: each id and its lane.
 
-    `span.lost` has all originals in the range whose event is gone. If this step parks a lane, a later
-    read of the lane begins after the id in `parks`, and finds the lane's originals beyond this id again.
-    To count these originals only once, this function leaves them out.
+    `span.lost` has all originals in the range whose event is gone. If this step parks a lane, the result
+    leaves out the lane's originals beyond the lane's id in `parks`. A later read of the lane begins after
+    this id, and counts these originals.
     """
     return {
         key: lane

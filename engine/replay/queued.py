@@ -21,7 +21,7 @@ WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that 
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
 # If this many replays wait at destinations with a recent attempt, each destination can have only `LEAST`
-# replays. The limit is below `AHEAD`, because the intake delays new events while `AHEAD` deliveries wait
+# replays. CONGESTION is below `AHEAD`, because the intake delays new events while `AHEAD` deliveries wait
 # in memory.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024

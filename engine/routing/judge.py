@@ -118,8 +118,9 @@ class EventJudge:
         Refusal `overloaded` if the environment has used up its CPU time or too much of its work waits.
 
         The work is charged like the evaluation of an event of `size` bytes. Without `account`, it is
-        charged to the environment. The work of a customer's session is charged to the customer's
-        `account`, and to the sessions of the environment.
+        charged to the environment. With `account`, it is the work of a session of this customer account.
+        It is then charged twice: to the account, and to the budget that the sessions of all customers of
+        the environment share.
         """
         admit = partial(self._judging.admit, environment, account)
         admit()

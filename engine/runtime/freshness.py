@@ -11,8 +11,8 @@ import trio
 
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# The time in which the loop did not run does not count towards the configuration's age, but at most this
-# many seconds of it. If the loop did not run for longer, for example because the computer slept,
+# The time in which the loop did not run is subtracted from the configuration's age. At most this many
+# seconds are subtracted. If the loop did not run for much longer, for example because the computer slept,
 # permissions can have changed in the meantime. Requests are then refused until the configuration is
 # confirmed.
 FORGIVEN_S = 30.0

@@ -66,11 +66,12 @@ class Timers:
         return self.call_at(trio.current_time() + delay_s, callback)
 
     def drop_one(self) -> None:
-        """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
+        """Count one more cancelled entry, which stays in the heap for now. If most entries of the heap
+        are cancelled, remove all cancelled entries. Only `Timer.cancel` calls this."""
         self._dead += 1
         # To remove the cancelled entries, all entries of the heap must be examined. This is done only
-        # when more than half of them are cancelled. Therefore a cancellation takes constant time on
-        # average.
+        # when more than half of all entries are cancelled. Therefore a cancellation takes constant time
+        # on average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)

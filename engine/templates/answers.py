@@ -55,8 +55,9 @@ class Wait(BaseModel):
 
 class AnswerRule(Sign):
     """A condition on an answer, and its consequence. An answer that meets the condition is a failure of
-    the error category `category`. If `wait` is set, it replaces the `wait` of the template's rules. If
-    the answer does not say how long to wait, the wait is `wait_s` seconds."""
+    the error category `category`. `wait`: the places in the answer that can say how long to wait. None:
+    the places in `AnswerRules.wait`. If none of these places says how long, the wait is `wait_s`
+    seconds."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None

@@ -1,4 +1,5 @@
-"""The deliveries of the delivery log, read for callers, and the record of a destination's test."""
+"""The store of the delivery log's deliveries. It reads them for callers, and writes the event, the
+delivery and the attempt of a destination's test."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -20,8 +20,8 @@ EXAMINED = 2_000  # rows for one page: about 5 ms
 FIRST = 200  # rows of the first step, if rows must match a filter
 AMPLE = 2  # the second step examines this many times the rows that evenly spread matches would need
 # The walk reads the newest day first, then the newest week, then the rest. For most pages, the rows of
-# the newest day are enough. A stream costs 10 us in each partition, even without matches, so four streams
-# in all 39 partitions would cost 2 ms.
+# the newest day are enough. Each stream (see the module's docstring) costs 10 us in each partition that
+# it reads, even if it finds no rows there. So four streams in all 39 partitions would cost 2 ms.
 DAYS = (1, 7)
 LOWEST = "00000000-0000-0000-0000-000000000000"
 HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"

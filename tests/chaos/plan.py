@@ -93,8 +93,9 @@ def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> P
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
-    # Cancelled statements and ended sessions are impossible while there is a standby. A failover leaves
-    # the database without a standby. So these faults come last, after the failover.
+    # While there is a standby, the test must not cancel statements or end sessions: commits could be lost
+    # (see `StatementsCancelled.possible`). A failover leaves the database without a standby. So these
+    # faults come last, after the failover.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
     return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers, parts)
 

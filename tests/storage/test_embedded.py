@@ -28,8 +28,9 @@ from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 ROOT = Path(__file__).parents[2]
-# This program starts a server in a data folder, and prints the server's process id and whether the server
-# was taken over. It stops the server when a line arrives on standard input.
+# This program starts a PostgreSQL server in a data folder. It prints the server's process id, and True if
+# it took over a server that was running in the folder already, else False. It stops the server when a
+# line arrives on standard input.
 OWNER = """
 import encodings.ascii, os, pwd, sys  # what is imported late may be closed to the account
 from pathlib import Path

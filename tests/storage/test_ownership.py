@@ -296,7 +296,8 @@ async def test_a_node_that_stands_still_in_its_takeover_holds_up_no_other(
 
 
 async def writes(server: Server, number: int) -> bool:
-    """Return True if a server can write everything, False if it can write nothing."""
+    """Return True if the server's `intake` and its `settle` both write. Return False if neither writes,
+    or if one of them raises OwnershipLostError. Fail if only one of them writes."""
     shard = [server.ownership.part.number]
     try:
         taken_in = await server.intake(number)

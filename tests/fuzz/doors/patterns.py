@@ -1,4 +1,5 @@
-"""Patterns of rules: the index finds exactly the patterns that match an event type, in short slices.
+"""Patterns of rules: the index finds exactly the patterns that match an event type, and pauses often
+enough during the search (see `Steps`).
 
 An input's first line is an event type, and the other lines are patterns. Each pattern is used twice:
 unchanged, and with a unique last segment, so that repeated lines give different patterns.

@@ -61,8 +61,8 @@ _LEGS = """
            exhausted, step, ordered
     FROM replay_legs"""
 # One row for each process that can write, with its epoch. Then the leases, of homes and of shards. They
-# are grouped by epoch and holder, and each group is one row: whether the group's leases are vacant, how
-# many they are, and the sum of their slots or shards.
+# are grouped by epoch and holder, and each group is one row: whether the group's leases are vacant, the
+# number of leases, and the sum of the numbers of their slots or shards.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -1,5 +1,6 @@
 """Acceptance: accepted events are durable, refused events are not stored, batches are stored whole or not
-at all, and no stored event is invented. Every caller whose process lives on gets an answer."""
+at all, and no stored event is invented. A request gets an answer, unless a process that handles it ends
+or a fault interferes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,8 +32,8 @@ def judge(sight: Sight) -> Iterator[str]:
         may = posted.get((environment, mark), [])
         possible = sum(_may_be_there(request) for request in may)
         if found[0].key is not None:
-            # A request can be relayed to a second process. If the request's key has expired by the clock
-            # of this process, the process stores the event a second time.
+            # A request can be relayed to a second process. If the event's idempotency key has expired by
+            # the clock of the second process, this process stores the event a second time.
             possible += sum(expiries(sight, [request]) for request in may if request.tried)
         if not may:
             yield f"event {found[0].id} was never posted"
