@@ -174,8 +174,9 @@ def isolation(
             group = [each for each in chosen if each.secure is secure]
             if not group:
                 continue
-            # Both servers have the same number of workers. With fewer workers, the second server could
-            # use fewer cores, so the neighbour on it would take less CPU from the tenant.
+            # The tenant is always on the first server. Both servers have the same number of workers. If
+            # the second server had fewer, it could use fewer cores, and a neighbour there would take less
+            # CPU time from the tenant.
             alike = partial(Neighbourhood, service, secure=secure, workers=nodes)
             service.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             servers = [stack.enter_context(alike()) if secure else service]

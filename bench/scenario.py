@@ -72,8 +72,9 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Figures that are not numbers become notes. `serve` makes the server. The caller of the scenario can
-    pass another function that makes the server. That function is used only if `serve` is the default.
+    Figures that are not numbers become notes. `serve` makes the server. The caller of `Scenario.measured`
+    can pass another function that makes the server. It replaces the default of `serve`, but not a
+    function that was given as `serve`.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

@@ -96,8 +96,9 @@ def methods_and_functions(trees: Iterable[ast.Module]) -> tuple[set[str], set[st
 def late_callbacks(tree: ast.Module, methods: Set[str], functions: Set[str]) -> Iterator[str]:
     """Yield each assignment that gives a method or a function to an attribute of another object.
 
-    In a constructor, assigning `self` counts as well. Assignments to attributes named `on_...` are always
-    yielded. Types are not known here, so a value counts as a method if its name is in `methods`.
+    An assignment of `self` itself, such as `other.owner = self`, is yielded as well if it is in a
+    constructor. Assignments to attributes named `on_...` are always yielded. Types are not known here, so
+    a value counts as a method if its name is in `methods`.
     """
     own = {*methods_of(tree)}
     known = set[str]()

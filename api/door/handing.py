@@ -45,7 +45,8 @@ class Taker(Protocol):
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
         """Serve a connection that the worker of a part did not take. `away` is True if that worker has
-        refused the connection or has not responded, False if the passage has ended."""
+        refused the connection or has not responded. It is False if the passage (the socket to that
+        worker) has ended."""
 
     def settle(self) -> None:
         """Note that a hand-over has finished."""
@@ -191,8 +192,8 @@ class _Passage:
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        # Call `recv` once for each unconfirmed connection, and once more: one of the calls can raise the
-        # error of a broken passage instead of reading a confirmation.
+        # Call `recv` once for each unconfirmed connection, and once more: if the passage is broken, one
+        # of the calls raises an error, and reads no confirmation.
         for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)

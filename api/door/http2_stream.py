@@ -260,8 +260,8 @@ class StreamRequest(StreamAnswering):
         """Begin to stream the body to the application.
 
         From now on the application's budget, not the door's, counts the bytes of the body. So this call
-        returns to the door's budget what the held bytes have drawn from it. The body can be slow as long
-        as it keeps coming. A long body can get a larger window.
+        frees the part of the door's budget that the held bytes have used. The body can be slow as long as
+        it keeps coming. A long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

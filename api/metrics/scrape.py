@@ -106,9 +106,9 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The sizes of the dead-letter queues. If a size is reported, its environment gets labels of its
-        own. Only ENVIRONMENTS environments can have such labels. So an environment without such labels
-        is left out while its queue is empty."""
+        """The sizes of the dead-letter queues. An empty queue is left out if its environment has no
+        labels of its own yet: only ENVIRONMENTS environments can get such labels, and an empty queue must
+        not use them up."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())

@@ -53,9 +53,9 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`after`: how many deliveries must be settled between two writes of the backlog row. `new` is
-        False if the store can have a row with a due time. Then the first call of `mark` writes the row,
-        to remove the due time."""
+        """`after`: how many deliveries must be settled between two writes of the backlog row. `new`: True
+        if the store has no backlog row with a due time. If `new` is False, the first call of `mark`
+        writes the row, and this removes the due time."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")

@@ -244,8 +244,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Only an actor can discard the archived destination's dead letters. The API wrote a backlog
-            # row for the destination. `dirty` notes the row, to delete it when the actor has left.
+            # Only an actor can discard the destination's dead letters. `dirty` notes the backlog row that
+            # was written with the status ARCHIVED: the intake deletes the row when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -299,9 +299,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. The intake later deletes a row without a delivery. (The
-        delivery was not committed, because the event's idempotency key was in use, or because the
-        delivery had already left the DLQ.) Call this method after `arrived`."""
+        """Record that backlog rows were written. If a row's destination got no delivery (because the
+        event's idempotency key was in use, or the delivery had already left the DLQ), the intake later
+        deletes the row. Call this method after `arrived`."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -81,7 +81,8 @@ def memory_of(settings: Settings) -> Memory:
 
 
 class MemoryShare:
-    """One actor's share: the deliveries in its mailbox and its state machine."""
+    """One actor's share of the memory: the deliveries in the actor's mailbox, and those in its state
+    machine."""
 
     __slots__ = ("_bytes", "_deliveries", "_environment", "_memory", "_waiting", "_workspace")
 

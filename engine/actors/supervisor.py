@@ -163,8 +163,9 @@ class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
     GivenUpError.
 
-    After a takeover by another process, the supervisor stops all children at once. It then calls
-    `on_lost` to fail the writes that the children still wait for.
+    After a takeover by another process, the supervisor cancels all children at once. A cancelled child
+    still waits for the end of its write, so the supervisor then calls `on_lost`, which makes all writes
+    fail.
     """
 
     def __init__(

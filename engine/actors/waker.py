@@ -16,9 +16,9 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one read of the store returns: those with the earliest retries.
 WAKE_AT_ONCE = 1_000
-# The pause after a read that activated fewer destinations than it returned rows. The remaining rows
-# belong to destinations that were activated by an earlier read. These rows stay due until their actors
-# have read the store, and the pause gives the actors time for this.
+# The pause after a read if some of its rows activated no destination, because an earlier read had
+# activated their destinations. These rows stay due until the actors of the destinations have read the
+# store, and the pause gives the actors time for this.
 AGAIN_S = 0.1
 # After this many activations, the waker yields to other tasks. 100 activations take a millisecond.
 ROUSE_AT_ONCE = 100

@@ -282,9 +282,10 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """The next events of a request to erase. `through` is the id of the last of these events. `ids` are
-    the events that still have contents. `erased` is how many of the events were erased since the request.
-    `end` is True if no more events follow."""
+    """The customer's events among the next events that were examined for a request to erase. `ids`: the
+    customer's events that still have contents. `erased`: how many of the customer's examined events were
+    erased since the request. `through`: the id of the last examined event. `end`: True if no more events
+    follow."""
 
     ids: list[str]
     erased: int

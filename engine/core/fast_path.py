@@ -13,9 +13,9 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one state machine. Each call of `commands` opens or closes the fast path. Between
-    two calls, the state machine gets only deliveries on the fast path, their outcomes and commits. After
-    any other message, the actor calls `commands`."""
+    """The fast path of one state machine. Each call of `commands` opens or closes the fast path.
+    Deliveries on the fast path, their outcomes, and commits can be handled without a call of `commands`.
+    After any other message, the actor calls `commands`."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

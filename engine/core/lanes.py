@@ -129,10 +129,11 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Take the deliveries that wait behind a head, up to the first RETRYING delivery, out of the lane
-        and return them. The caller settles the head and the returned deliveries without attempts.
+        """Take the deliveries that wait behind a head, before the first RETRYING delivery, out of the
+        lane's queue and return them. The caller settles the head and the returned deliveries without
+        attempts.
 
-        The last of these deliveries becomes the lane's head, because its settlement is committed last.
+        The last returned delivery takes the place of the head, because its settlement is committed last.
         When this settlement is committed, the lane's next delivery becomes the head.
         """
         key = STRICT_KEY if self._strict else delivery.lane
@@ -152,7 +153,8 @@ class Lanes:
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Take a waiting delivery out of memory. A head stays the head of its lane until `release`."""
+        """Remove a waiting delivery, and return it. If it is the head of its lane, it keeps this place
+        until `release`, so that no other delivery of the lane is sent before."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
@@ -251,8 +253,9 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # During the read, `recall` can have put the lane into `wanted`. But no second read is needed: the
-        # caller has already shortened the waits of `deliveries`.
+        # During the read, `recall` can have put the lane into `wanted`, so that its deliveries are read
+        # and their waits shortened. No second read is needed for this: after the read, the caller has
+        # shortened the waits of `deliveries`.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None

@@ -47,8 +47,8 @@ FASTEST = 0.6
 # limits. SLOWER is the logarithm of this factor of two. A margin for chance (see ERRORS) is added to it.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# If the larger width causes too many failures, the width of the next REFUSED_REST windows is the limit.
-# Then a larger width is tried again, but it is only a sixteenth (CAREFUL) above the limit.
+# If a width above the limit causes too many failures, the next REFUSED_REST windows have the limit as
+# their width. The next larger width that is tried exceeds the limit by only a sixteenth (CAREFUL).
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried

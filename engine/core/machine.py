@@ -141,7 +141,7 @@ class DestinationMachine:
             self._discarder.dead(read, deliveries, now)
 
     def order(self, order: Order, deliveries: Sequence[str], now: float) -> None:
-        """Take a person's order for deliveries, by their ids. Deliveries that have ended are ignored."""
+        """Take a person's order (RETRY or CANCEL) for those of the deliveries that have not ended."""
         if not self._archived():
             self._orders.give(order, deliveries, now)
 

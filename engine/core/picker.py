@@ -13,7 +13,7 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class Picker:
-    """Moves deliveries from the queue into flight. It owns nothing."""
+    """Moves deliveries from the queue into flight. It has no state of its own."""
 
     __slots__ = ("_backlog", "_end_unsent", "_in_flight", "_throttle")
 

@@ -82,9 +82,9 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the first due time in the store
         self._asked_due: float | None = None  # `next_due` when the read under way began
-        # When to begin the next read that shortens waits. It returns the RETRYING deliveries that wait
-        # longer than the present schedule allows. Other reads return the earliest due rows first, and
-        # would find these deliveries too late. Only used without ordering.
+        # When to begin the next read of the RETRYING deliveries that wait longer than the present
+        # schedule allows. Their waits are shortened after the read. Other reads return the earliest due
+        # rows first, and would find these deliveries too late. Only used without ordering.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the pause
@@ -142,7 +142,7 @@ class Reader:
         return due is None or (due > now + FAR_S and self.beyond is None)
 
     def done(self) -> bool:
-        """Return True if nothing of an unordered destination is to be read, now or later."""
+        """Return True if nothing must be read, now or later. Only for a destination without ordering."""
         if self.outstanding is not None or self.next_due is not None or self.beyond is not None:
             return False
         if self.named:

@@ -2,8 +2,8 @@
 
 A PATCH can change the schedule while a delivery waits for its retry. The delivery keeps its due time,
 except if it would wait longer than the longest delay of the new schedule: then it waits only for that
-delay. If the new schedule allows no further attempt, the delivery is dead-lettered when its old due time
-comes, or earlier.
+delay. If the new schedule allows no further attempt, the delivery is due as soon as it is in memory, at
+its old due time at the latest. It is then dead-lettered instead of sent.
 """
 
 import math

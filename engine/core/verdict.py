@@ -185,9 +185,10 @@ def corrected_wait(
 ) -> tuple[float, Settlement | None]:
     """Shorten a delivery's wait if it is longer than the present schedule allows.
 
-    Returns the latest due time that the schedule allows, and a settlement if the wait was shortened. The
-    settlement makes the new due time durable. If the schedule allows no further attempt, the delivery
-    becomes due now, without a settlement.
+    Returns the latest due time that the schedule allows, and a settlement if the delivery now has this
+    due time instead of a later one. The settlement makes the new due time durable. If the schedule allows
+    no further attempt, the delivery becomes due now, and there is no settlement: the delivery will soon
+    be dead-lettered instead of sent.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

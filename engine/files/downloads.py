@@ -103,7 +103,7 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
 
     `condition` is the If-Range header, and `tag` is the file's entity tag. Return the whole file if
     `condition` differs from `tag`, or if the Range header has several ranges or is malformed. Raise
-    UnsatisfiableError.
+    UnsatisfiableError if the range begins after the file's last byte, or is `bytes=-0`.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):

@@ -1,10 +1,10 @@
 """Subtrees of a filter that only the CEL library can evaluate.
 
-All other parts of a filter are evaluated by Python closures (see `engine.filters.compiler`). If a subtree
-has operands of this kind, the closures of the operands are called first, and their results are passed to
-the library as variables. All macros are evaluated by closures, so the library never runs a loop. The
-library's time is bounded, because the filter's length and the total length of the variables' values are
-limited.
+All other parts of a filter are evaluated by Python closures (see `engine.filters.compiler`). If such a
+subtree has operands that do not need the library, the closures of these operands are called first, and
+their results are passed to the library as variables. All macros are evaluated by closures, so the library
+never runs a loop. The library's time is bounded, because the filter's length and the total length of the
+variables' values are limited.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,2 @@
-"""Ingestion: from a request's bytes to submissions, for events, batches, files and own events."""
+"""Ingestion: from a request's bytes to submissions, for events, batches and files, and for the service's
+own events."""

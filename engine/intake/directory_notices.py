@@ -23,8 +23,8 @@ class NoticedDirectory(Protocol):
         because deliveries, and backlog rows of the destinations, may have been committed."""
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note that backlog rows were written. If a row's destination got no delivery after all, the
-        intake deletes the row later."""
+        """Record that backlog rows were written. The intake later asks for the rows whose destinations
+        got no delivery after all, and deletes them (`take_forgettable`)."""
 
 
 class DirectoryNotices:

@@ -54,7 +54,8 @@ def _outside_strings(body: bytes, dropped: bytes) -> bytes:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
     # In `found`, two adjacent quotation marks are one empty string, or the end of a string and the start
-    # of the next string. Both can be removed: the text outside of strings stays the same.
+    # of the next string, if `dropped` lists all bytes between these strings. In both cases, the two marks
+    # can be removed: the text outside of strings stays the same.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found

@@ -104,7 +104,7 @@ def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = 
 
 
 class MoveWatch:
-    """The decision of a part's holder (the machine `machine`) to hand the part over."""
+    """Decides when `machine`, the holder of a part, must hand the part over to another machine."""
 
     def __init__(self, machine: str) -> None:
         self._machine = machine

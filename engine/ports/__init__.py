@@ -124,9 +124,9 @@ class Acceptance(Struct):
     - `base` + k is the seq of the group's k-th delivery.
     - `lost` has the ids of events whose idempotency key another event holds. These events and their
       deliveries were not written.
-    - `unheld` has the ids of further events that were not written, and whose key no event holds now. This
-      can happen only if the statement ran more than once: at an earlier run another event held the key,
-      but that event's claim has expired since.
+    - `unheld` has the ids of further events that were not written, although no event holds their key now.
+      This can happen only if an earlier run of the statement has written the group, and its result was
+      lost. At that run, another event held the key. The claim of that other event has expired since.
     """
 
     base: int

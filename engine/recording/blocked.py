@@ -58,8 +58,9 @@ class BlockedOutcomes:
         return 0.0 if self._parts else self._again_at
 
     def sift(self, outcomes: Iterable[QueuedOutcome]) -> list[QueuedOutcome]:
-        """Return the outcomes that can be written now: outcomes that `take` has returned, and outcomes of
-        lanes without blocked outcomes. Put each other outcome at the end of its lane's queue."""
+        """Return those of `outcomes` that can be written now. An outcome can be written if `take` has
+        just returned it, or if its lane has no blocked outcomes. If an outcome cannot be written now, put
+        it at the end of its lane's queue."""
         free: list[QueuedOutcome] = []
         for outcome in outcomes:
             lane = next((each for each in _lanes(outcome[0]) if each in self._lanes), None)

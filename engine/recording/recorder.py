@@ -326,8 +326,8 @@ class Recorder:
     ) -> None:
         """Report a refused outcome to its owner.
 
-        If a refused part has only backlog rows and snapshots, these rows are dropped. The actors of their
-        destinations queue new rows at their next change.
+        If `taken` is empty, the store has refused the backlog rows (`marks`) and snapshots. Both are
+        dropped. The actors of their destinations queue new ones at their next change.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

@@ -77,7 +77,8 @@ class DeadLetterStore(Protocol):
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadRange:
         """Examine a bounded number of deliveries with ids above `after`. Return the first that pass the
-        filter, at most `limit`. If more of them pass, the range ends at the last returned delivery."""
+        filter, at most `limit`. If more of the examined deliveries pass, the result's `through` is the id
+        of the last returned delivery."""
 
     async def count(self, environment: int, which: DeliveryFilter, after: str | None) -> DeadRange:
         """Examine a bounded number of deliveries with ids above `after`, and count those that pass the

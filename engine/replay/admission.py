@@ -139,7 +139,8 @@ def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
 
 class ChunkEntry:
     """A chunk in the entry queue (see `engine.intake.entries.QueueEntry`). `passed` becomes True when the
-    store has moved the cursor. `passed` stays False if the store refuses the chunk (see `Enqueued`).
+    store has written the chunk and moved the cursor of its leg or lane (`Chunk.through`). `passed` stays
+    False if the store refuses the chunk (see `Enqueued`).
     """
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:

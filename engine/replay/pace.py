@@ -51,7 +51,7 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
 def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int) -> int:
     """Return the instant at which the rate allows the next replay, if `count` replays are enqueued now.
 
-    A job does not catch up after a pause: only the last `SPAN_S` of the pause count.
+    After a pause, a job makes up for at most the last `SPAN_S` of the pause.
     """
     if rate is None:
         return paced_until_ms

@@ -122,8 +122,9 @@ class OrderStep(Struct):
 
 class Enqueued(Struct):
     """The result of writing a chunk. `ids`: the ids of the deliveries that were written. `ids` is None if
-    the store refused the chunk. The store refuses a chunk if the job no longer runs, if another step of
-    the chunk's leg was written after the leg was read, or if this process has lost the right to write."""
+    the store refused the chunk. The store refuses a chunk if the job no longer runs, if the leg does not
+    have the number of steps that the chunk expects (`Chunk.step`), or if this process has lost the right
+    to write."""
 
     ids: list[str] | None
 

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from engine.model.errors import Refusal
 
-# The free time of an event is FREE_S, plus FREE_S_A_BYTE times the event's bytes. FREE_S is enough to
-# match some 20 patterns, or to do hundreds of comparisons. FREE_S_A_BYTE is 1.5 times the time that it
-# takes to decode a byte and to check it against a plain schema.
+# The free time of an event (CPU time that is not charged) is FREE_S, plus FREE_S_A_BYTE times the event's
+# bytes. FREE_S is enough to match some 20 patterns, or to do hundreds of comparisons. FREE_S_A_BYTE is
+# 1.5 times the time that it takes to decode a byte and to check it against a plain schema.
 FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time

@@ -48,7 +48,8 @@ class RouteCache(Generic[R]):
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
-        """Keep a route with its number of `rules`. A route heavier than MOST_EACH is not kept."""
+        """Keep a route with its number of `rules`. If the route's weight exceeds MOST_EACH, it is not
+        kept."""
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 

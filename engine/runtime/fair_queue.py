@@ -41,9 +41,9 @@ class FairQueue(Generic[K, T]):
 
     def __init__(self) -> None:
         # When the last item of a key's queue is taken, the queue is removed from `_queues` and `_turns`.
-        # If that was the last item of all keys, the queue stays: its key is likely to come again. If the
-        # last waiter of a queue leaves, the empty queue stays in `_turns` until `leave` removes all
-        # empty queues at once.
+        # But if no other key has items, the empty queue stays in both: its key is likely to come again.
+        # When `leave` (see `FairWaiters`) empties a queue, it removes the queue from `_queues`, but
+        # leaves it in `_turns`. There, `leave` later removes all empty queues at once.
         self._queues: dict[K, _KeyQueue[T]] = {}
         self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0

@@ -259,8 +259,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
-            # trio waits for whole milliseconds, so the class may have rested too long. To make up for
-            # this, the next turn of the class is longer.
+            # trio waits for whole milliseconds, so this priority class may have rested for too long. To
+            # make up for this, its next turn is longer.
             rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 

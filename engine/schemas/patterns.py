@@ -225,9 +225,10 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
     if not found:
         return TextPrices(0, frozenset())
     # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
-    # (see `engine.schemas.weight`). `dearest` is the largest number of places per unit of weight that any
-    # pattern has. All patterns that apply to one text add at most `weight` together. So a character of
-    # the text can match at no more than `weight` * `dearest` places.
+    # (see `engine.schemas.weight`). For each pattern, its places (elements that match one character) are
+    # divided by this addition. `dearest` is the largest quotient. All patterns that apply to one text add
+    # at most `weight` together. So a character of the text can match at no more than `weight` * `dearest`
+    # places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

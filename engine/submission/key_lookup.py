@@ -74,12 +74,12 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Find the duplicates among the refused events of a batch. Return the event that holds the key of
-    each duplicate, by the duplicate's id.
+    """Find the duplicates among the refused events of a batch. In `entries`, replace the refusal of each
+    duplicate by the duplicate itself (`Accepted`). Return the event that holds the key of each duplicate,
+    by the duplicate's id.
 
     A refused event is a duplicate if an earlier event, the holder, has the same idempotency key. The
-    holder is in `holders`, or was accepted earlier in the batch. In `entries`, the duplicate itself
-    replaces its refusal.
+    holder is in `holders`, or was accepted earlier in the batch.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

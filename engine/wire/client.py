@@ -218,7 +218,8 @@ class WireClient:
             # This queue is used for one inspection only. It is not kept in `_queues`, because the
             # destination may have no actor, and then nothing would call `forget`. The queue's connection
             # must not be kept either. So `busy`, the number of exchanges, begins at the concurrency
-            # limit, and `release` closes the connection.
+            # limit: after the inspection, `release` sees that the limit is still reached, and closes the
+            # connection.
             queue = ExchangeQueue(self._wiring, destination)
             queue.busy = destination.concurrency
             return queue

@@ -26,10 +26,11 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # The transactions of `first` and `second` overlap, so they use two backends. `second` returns its
-    # backend earlier. Assume that the pooler lends a backend only for a transaction. If the pooler next
-    # lends the backend that came back first, `first` gets the backend of `second`. If the pooler lends
-    # the backend that came back last, `second` gets the backend of `first`. So at least one connection
+    # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
+    # `second` ends earlier. Then each connection runs another transaction, `first` before `second`.
+    # Assume that the pooler lends a backend only for a transaction. If the pooler lends the backend that
+    # has been free for longer, `first` gets the former backend of `second`. If the pooler lends the
+    # backend that was used last, `second` gets the former backend of `first`. So at least one connection
     # gets a different backend.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)

@@ -5,8 +5,8 @@ import os
 KIB = 1024
 MIB = 1024 * KIB
 
-# The file that an operator can extend. It includes Angarium's file first, so that the operator's settings
-# override Angarium's.
+# The text of postgresql.conf, which an operator can extend. The file includes angarium.conf first, so
+# that the operator's settings override Angarium's.
 MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'

@@ -43,11 +43,13 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it.
+    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it:
+    the distance of the part's first seq from the group's base.
 
     A part has some events with all their rows. The rows of destinations and customers are in a part of
-    their own, which is yielded last, with the number 0. These rows stay locked from their write to the
-    commit, and other statements can wait for them. The last part keeps this time short.
+    their own. Its number is 0, because backlog rows need the group's base itself. This part is yielded
+    last, because its rows stay locked from their write to the commit, and other statements can wait for
+    them.
     """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}

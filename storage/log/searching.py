@@ -18,8 +18,8 @@ from storage.log.partitions import lowest_id
 # scattered row is probably in a page of its own. To read this many scattered rows takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window. The walk can be so short that all its rows are from one busy
-# second. The density of these rows says nothing about older rows.
+# The least length of the first window, even if the walk before the search was very short: if all its rows
+# are from one busy second, their density says nothing about older rows.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
@@ -53,8 +53,8 @@ async def search(
     which the window ends, and the number of rows wanted. If `take` raises TooSlowError, the search
     returns the rows of the windows before.
 
-    `walked_from` is the id from which the earlier walk went down to `high`. The first window is WIDER
-    times as long as the period of this walk.
+    Before this search, a walk (see `storage.log.walk`) went from the id `walked_from` down to `high`. The
+    first window is WIDER times as long as the period of that walk, and at least SHORTEST_MS.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

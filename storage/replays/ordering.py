@@ -149,7 +149,8 @@ def cursor_of(queue: int, seq: int) -> str:
 
 def seqs_after(cursor: str) -> list[int]:
     """Return for each delivery class the seq after which the next read begins. The class of the cursor is
-    partly read. Lower classes are completely read, so their seq is the highest possible one."""
+    partly read. Classes with lower numbers are completely read: their seq is the highest possible one.
+    Classes with higher numbers are not read yet: their seq is 0."""
     number = UUID(cursor).int
     at, seq = number >> _SEQ_BITS, number & (1 << _SEQ_BITS) - 1
     last = (1 << _SEQ_BITS - 1) - 1

@@ -242,8 +242,9 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # The workspace `alone` cannot use all four readers. While a reader reads the first snapshot, `alone`
-    # uses two readers, and one reader stays free. When that snapshot has been read, `alone` uses three.
+    # The workspace `alone` cannot use all four readers. While one reader reads the first snapshot,
+    # `alone` uses two of the other three readers. When the snapshots have been read, `alone` uses three
+    # readers.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

@@ -181,8 +181,8 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
         async def status(expected: int) -> None:
             nonlocal heard
             while True:
-                # Make the event `heard` before the request. The server can hear of the change during the
-                # request, and then sets `heard`.
+                # `heard` must be a new, unset event before the request begins: the server can hear of the
+                # change during the request, and `changed` then sets `heard`.
                 heard = trio.Event()
                 if (await caller("GET", "/auth/context")).status == expected:
                     return

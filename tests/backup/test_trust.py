@@ -1,5 +1,5 @@
-"""The trust in a backup: only a MAC under the master key proves its origin. A backup never decides how a
-server runs."""
+"""The trust in a backup: only a MAC under the master key proves its origin. PostgreSQL's configuration is
+never taken from a backup, because it could make the restored server run an attacker's commands."""
 
 import hashlib
 import io

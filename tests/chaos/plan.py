@@ -51,8 +51,8 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
-    """Draw a round of about `seconds`. It has one sequence of steps for each book of faults. A sequence
-    gets steps until their planned pauses and durations add up to `seconds`.
+    """Draw a round of about `seconds`. It has one sequence of steps for each book (a list of kinds of
+    faults). A sequence gets steps until their planned pauses and durations add up to `seconds`.
     """
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED

@@ -185,7 +185,7 @@ def test_a_state_that_makes_no_sense_is_grown_out_of(wrong: LimitState) -> None:
 
 
 def test_a_snapshot_of_before_is_read_and_the_version_before_reads_ours() -> None:
-    # The previous version's snapshots have further values after the limit. This version ignores them.
+    # In the previous version's snapshots, further fields follow the limit. This version ignores them.
     before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"
     assert msgspec.json.decode(before, type=LimitState) == KEPT
     assert msgspec.json.encode(KEPT) == b"[20.6]"

@@ -21,9 +21,8 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A state machine with more waiting deliveries than free places for attempts. So deliveries of each
-    class always wait.
-    """
+    """A state machine in which deliveries wait for places. `open` ends some attempts, and waiting
+    deliveries get the places of these attempts."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine

@@ -114,8 +114,8 @@ async def test_too_many_that_wait_are_refused_and_others_still_wait(
     crowd = make(2, 20)
     crowd.ask("greedy", 50)
     await wait_all_tasks_blocked()
-    # The queue has room for 20 requests, and one caller can fill only half of it. So 40 requests are
-    # refused. Then one of the ten queued requests gets a place, and nine still wait.
+    # The queue has room for 20 requests, and one caller can fill only half of it. So ten of the 50
+    # requests are queued, and 40 are refused. Then one of the ten gets a place, and nine still wait.
     assert (crowd.held["greedy"], len(crowd.refused)) == (1, 40)
     assert crowd.told == {(503, 1)}
     crowd.ask("other")

@@ -1,4 +1,5 @@
-"""Files arrive in three forms, become events, and are read back unchanged."""
+"""Files arrive as raw bytes, as a multipart form, or in JSON. Each file makes an event that describes it,
+and the file's bytes are read back unchanged."""
 
 import base64
 import hashlib

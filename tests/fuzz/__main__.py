@@ -22,7 +22,7 @@ from tests.fuzz.door import CORPUS, NAMES, door
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
 LARGEST_MIB = 2_048
-# At most this many inputs of a door are kept because they reach new branches. The number is small because
+# Inputs that reach new branches are kept, but at most this many of each door. The number is small because
 # the test suite replays each of these inputs.
 KEPT = 20
 KEPT_BYTES = 400

@@ -18,7 +18,8 @@ from tests.service.receiver import open_receiver
 async def test_a_generated_client_compiles_and_runs_the_tutorial(
     name: str, tmp_path: Path, bridge: Bridge
 ) -> None:
-    # The client is compiled before the server starts, because a test has limited time for the server.
+    # The client is compiled before the server starts, because `open_service` limits how long a test can
+    # use the server.
     program = await trio.to_thread.run_sync(made, name, tmp_path)
     async with open_service(bridge) as house, open_receiver() as receiver:
         key = await house.keys.create(

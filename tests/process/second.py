@@ -260,8 +260,8 @@ def retried_once(house: House, destination: str) -> None:
 def in_order_of_entry(
     house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
 ) -> None:
-    """Check that a destination's deliveries, including replays, first succeeded in the order of their
-    seq. If `lanes` is true, check the order only within each lane."""
+    """Check that the first successful requests of a destination's deliveries, including replays, came in
+    the order of the deliveries' seqs. If `lanes` is true, check the order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )

@@ -100,7 +100,8 @@ class Place(ThreadingHTTPServer):
 
 
 class Street:
-    """A watched server, the receiver, the trap, and a name server with false addresses."""
+    """A watched server, the receiver at the allowed address, the trap that the server must not reach, and
+    a name server with false addresses."""
 
     def __init__(self, house: House, place: Place, trap: Trap, names: Nameserver) -> None:
         self.house = house

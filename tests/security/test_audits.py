@@ -1,5 +1,5 @@
-"""The audits of `make check`. They fail if they find a weakness or an exception that is not needed. They
-say so if they cannot reach the advisory service."""
+"""The audits of `make check`. An audit fails if it finds a weakness, or if an exception (an accepted
+weakness) is no longer needed. If an audit cannot reach the advisory service, it says so."""
 
 import json
 import threading

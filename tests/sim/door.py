@@ -187,7 +187,7 @@ class Door:
 
 class _Exchange:
     """A simulated `api.door.exchange.Exchange`, with the methods that the relay calls. It stands for a
-    request at the node to which the caller sent the request."""
+    request at the node that got it from the client and relays it."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
         path = b"/events/batch" if client.batch else b"/events"

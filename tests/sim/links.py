@@ -170,7 +170,8 @@ class Links:
         return way_s
 
     def breaks(self) -> str:
-        """Return when the link breaks: `before` the bytes arrive, `after` they arrive, or never ("")."""
+        """Choose at random whether the link breaks `before` the bytes arrive, `after` that, or never
+        ("")."""
         if not self._troubled or self.chance.random() >= BREAK_SHARE:
             return ""
         self.world.tell(Fault, "link")

@@ -84,8 +84,8 @@ BUSY_SHARE = 0.15
 BREAK_SHARE = 0.15
 BREAKS_MOST = 3
 BREAKS_REACH = 60  # calls of one method
-# In this share of the histories in which calls raise, an operator's database session also locks rows of
-# deliveries.
+# Among the histories in which calls raise, the share of those in which an operator's database session
+# also locks rows of deliveries.
 LOCK_SHARE = 0.5
 LOCKS_MOST = 3
 LOCK_MOST_S = 6.0  # not longer than a statement without an answer can take

@@ -13,9 +13,9 @@ from engine.ports import StoreAwayError
 
 
 class LockedError(Exception):
-    """A statement needs a row that a transaction has locked. The statement waits until the transaction
-    has ended, and then runs again from its beginning. If the statement has waited for `patience_s`, the
-    transaction is aborted."""
+    """A statement needs a row that `transaction`, another transaction, has locked. The statement waits
+    until `transaction` has ended, and then runs again from its beginning. If the statement has waited for
+    `patience_s`, `transaction` is aborted."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")

@@ -54,8 +54,8 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
     await agree(world)
 
 
-# Three groups of 20 successes. Each number stands for the destination of a success. The destinations with
-# exactly one success are none in the group NONE, some in the group SOME, and all in the group ALL.
+# Three groups of 20 successes. Each number stands for the destination of a success. In the group NONE, no
+# destination has exactly one success. In SOME, some destinations do. In ALL, all destinations do.
 MIXES = {
     Singles.NONE: [0] * 20,
     Singles.SOME: [*range(12), *range(12, 16), *range(12, 16)],

@@ -138,8 +138,8 @@ def file_of(of: Event) -> FileRecord:
 
 
 def customers_of(events: Sequence[Event]) -> list[NewCustomer]:
-    """Return a new account for each customer of the events. The account's id is that of the customer's
-    last event."""
+    """Return a new account for each customer of the events. The account gets the id of the customer's
+    last event as its own id."""
     ids = {(each.environment, each.customer): each.id for each in events if each.customer}
     return [
         NewCustomer(environment, name, ids[environment, name]) for environment, name in ids if name

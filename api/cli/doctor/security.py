@@ -28,7 +28,8 @@ METADATA = (
 
 
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
-    """Find networks that tenants should not be able to reach through the service."""
+    """Check the private networks that tenants can reach through the service. Return a finding for each: a
+    failure or a warning if tenants can reach more than they should."""
     if not allowed:
         return [ok("egress", "receivers must have public addresses")]
     findings = []

@@ -68,8 +68,9 @@ class Outcome(NamedTuple):
 
 
 class Neighbour(_Reactor):
-    """A stand-in for the listener, with the parts that a connection needs. It replies to an event at
-    once. If `waits` is True, it replies when `answer` is called.
+    """A stand-in for the listener, with the parts that a connection needs. A request with events gets its
+    reply at once or, if `waits` is True, when `answer` is called. Other requests always wait for
+    `answer`.
     """
 
     def __init__(self, waits: bool) -> None:

@@ -1,5 +1,5 @@
-"""Large groups of events, which are written in several parts, on both databases. A group is written whole
-or not at all. Other groups are written between its parts."""
+"""Large groups of events, written in several parts to PostgreSQL and to the simulated database. A group
+is written whole or not at all. Other groups are written between its parts."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bugs around commits: in the intake, recorder, entry queue and replays, and in the database's checks."""
+"""Planted bugs around commits: in intake, recorder, entry queue, replays and the database's checks."""
 
 from engine.core import minutes
 from engine.intake import intake

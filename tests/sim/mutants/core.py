@@ -1,4 +1,4 @@
-"""Bugs in the pure core: schedule, circuit, throttle, backlog, lanes, reads."""
+"""Planted bugs in the pure core: schedule, circuit, throttle, backlog, lanes, reads."""
 
 from engine.core import circuit, machine, picker, verdict
 from engine.core.backlog import Backlog

@@ -1,5 +1,5 @@
-"""Bugs in the large intake: in how it writes a large group in several parts, and in the locks that keep
-both intakes from writing for the same environment at the same time."""
+"""Planted bugs in the large intake: in how it writes a large group in several parts, and in the locks
+that keep both intakes from writing for the same environment at the same time."""
 
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks

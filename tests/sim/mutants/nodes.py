@@ -1,7 +1,7 @@
-"""Bugs between nodes that share a database: incomplete takeovers, missing checks of the right to write,
-and answers that are lost on a link.
+"""Planted bugs between nodes that share a database: incomplete takeovers, missing checks of the right to
+write, and answers that are lost on a link.
 
-Their histories have 2 to 5 nodes.
+The histories that must reveal these bugs have 2 to 5 nodes.
 """
 
 from api.door import request_relay

@@ -1,4 +1,4 @@
-"""Bugs in the handling of tokens, and in the time after which a failing destination is disabled."""
+"""Planted bugs: in the handling of tokens, and in the time until a failing destination is disabled."""
 
 from engine.actors.context import Context
 from engine.core.failing import Failing

@@ -110,9 +110,9 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """Return True if a node matches a description, which consists of a kind and names. If the kind is a
-    call, the first name must be that of the called function or method. The target of an assignment never
-    matches."""
+    """Return True if a syntax node matches a description, which consists of a kind and names. If the kind
+    is a call, the first name must be that of the called function or method. The target of an assignment
+    never matches."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):

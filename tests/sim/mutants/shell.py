@@ -1,4 +1,4 @@
-"""Bugs around the core: in actors, directory, recovery and dispatcher."""
+"""Planted bugs around the core: in actors, directory, recovery and dispatcher."""
 
 from engine.actors import reading
 from engine.actors.actor import DestinationActor
