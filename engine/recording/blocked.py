@@ -63,7 +63,7 @@ class BlockedOutcomes:
         it at the end of its lane's queue."""
         free: list[QueuedOutcome] = []
         for outcome in outcomes:
-            lane = next((each for each in _lanes(outcome[0]) if each in self._lanes), None)
+            lane = self._lane_of(outcome[0])
             if lane is None or lane in self._tried:
                 free.append(outcome)
             else:
@@ -77,7 +77,8 @@ class BlockedOutcomes:
         lanes: dict[str, None] = {}
         for outcome in reversed(outcomes):
             settlement, owner = outcome
-            lane = _lanes(settlement)[owner.config.ordering]
+            # The destination's ordering can have changed since the outcome was queued in its lane.
+            lane = self._lane_of(settlement) or _lanes(settlement)[owner.config.ordering]
             lanes[lane] = None
             self._lanes.setdefault(lane, deque()).appendleft(outcome)
             self._tried.pop(lane, None)
@@ -110,6 +111,10 @@ class BlockedOutcomes:
         for outcome in free:
             self._count(outcome, -1)
         return free
+
+    def _lane_of(self, settlement: Settlement) -> str | None:
+        """Return the lane with blocked outcomes that a settlement belongs to, or None."""
+        return next((each for each in _lanes(settlement) if each in self._lanes), None)
 
     def _count(self, outcome: QueuedOutcome, change: int) -> None:
         self.count += change

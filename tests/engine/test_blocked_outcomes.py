@@ -150,6 +150,24 @@ async def test_outcomes_of_a_lane_are_written_in_order(
     assert len(store.written) == len(set(store.written)) == 5
 
 
+async def test_blocked_outcomes_are_written_if_the_ordering_changes_meanwhile(
+    autojump_clock: MockClock,
+) -> None:
+    store, owner = LockedRows("1", "2"), Keeper()
+    async with running(store) as recorder:
+        put(recorder, owner, ["1", "2"])
+        await trio.sleep(3)
+        owner.config = Keeper(ordering=Ordering.STRICT).config
+        await trio.sleep(3)
+        put(recorder, owner, ["3"])
+        await trio.sleep(3)
+        assert store.written == ["3"]  # the deliveries before it had no order
+        store.locked.clear()
+        await recorder.wait_empty()
+    assert sorted(store.written) == ["1", "2", "3"]
+    assert len(owner.durable) == 3
+
+
 async def test_an_outcome_refused_beside_a_blocked_one_is_reported(
     autojump_clock: MockClock,
 ) -> None:
