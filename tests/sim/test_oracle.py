@@ -40,6 +40,9 @@ FINE: dict[str, Callable[[], Telling]] = {
     "retried in time": lambda: told.retried(8.1),
     "retried early by a clock that jumped": lambda: told.retried(4, 100.0),
     "retried early after a clock that was set": lambda: told.retried(4, 0.0, set_s=-100.0),
+    "made due by a clock that was set forward, then back": lambda: told.retried_after_steps(
+        90, -90
+    ),
     "retried by a clock that was set back": lambda: told.retried(8.1, -100.0),
     "under way when it was disabled": lambda: told.held("DISABLED", LATE + 1.5),
     "sent before the archiving was told": lambda: told.archived_meanwhile("discard"),
@@ -102,6 +105,7 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("attempts by schedule", told.after_success),
     ("attempts by schedule", lambda: told.retried(7.9)),
     ("attempts by schedule", lambda: told.retried(4, -100.0)),
+    ("attempts by schedule", lambda: told.retried_after_steps(3, -90)),
     ("attempts by schedule", lambda: told.retried(4, 3.0)),
     ("attempts by schedule", lambda: told.retried(4, 0.0, set_s=0.0)),
     ("attempts by schedule", told.too_many),

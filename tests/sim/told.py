@@ -322,6 +322,19 @@ def retried(after_s: float, clock_s: float | None = None, set_s: float | None = 
     return telling
 
 
+def retried_after_steps(*steps_s: float) -> Telling:
+    """A delivery fails, and is attempted again 4 s later. Meanwhile the clock is set: the times by which
+    it is then ahead are `steps_s`."""
+    telling = a_telling(schedule_s=(10,))
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one, 500)
+    for number, ahead_s in enumerate(steps_s):
+        telling.tell(Fault(NOW + LATE + 1.5 + number, "followed", "1", ahead_s))
+        telling.clocks[1] = ahead_s
+    telling.send(LATE + 5.1, one)
+    return telling
+
+
 def too_many() -> Telling:
     telling = a_telling(schedule_s=(1,))
     [one] = events(telling, "a")

@@ -156,7 +156,8 @@ def _wait(
         waits += [min(fact.schedule_s, default=0) for fact in since]
     least = min(waits) * (1 - JITTER) - SOON_S
     passed = after.at - end
-    by_clocks = sight.clock(after.arrived.process, after.at) - sight.clock(process, end)
+    # A retry that a clock set forward has made due stays due if the clock is then set back.
+    by_clocks = sight.latest_clock(after.arrived.process, end, after.at) - sight.clock(process, end)
     if max(passed, by_clocks) < least and not _another_clock(sight, before, after):
         yield (
             f"attempt {after.arrived.number} of delivery {row.id} came {passed:.3f} s after the one "

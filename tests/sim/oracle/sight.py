@@ -369,6 +369,11 @@ class Sight:
             drift_s = total_s if since <= at else drift_s
         return at + self.processes[process].clock_s + drift_s
 
+    def latest_clock(self, process: int, since: float, until: float) -> float:
+        """Return the latest time that a process's clock showed between `since` and `until`."""
+        jumps = (at for at, _ in self.followed.get(process, ()) if since < at < until)
+        return max(self.clock(process, at) for at in (until, *jumps))
+
     def ahead_s(self, process: int) -> list[float]:
         """Return how many seconds a process's clock was ahead, at the beginning and after each jump."""
         first = self.processes[process].clock_s
