@@ -43,7 +43,8 @@ def _compile_rules_once() -> None:
 def _describe_types_once() -> None:
     """Make asyncpg query PostgreSQL's own array types once per process, not once per connection.
 
-    A server's connections make 17 such queries, each a recursive statement that costs PostgreSQL 2 ms.
+    Without this, the connections of one server make 17 such queries. Each query is a recursive statement
+    that costs PostgreSQL 2 ms.
     """
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members

@@ -155,5 +155,5 @@ def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool 
 
 
 def _number(value: float | None) -> float | None:
-    """Return a whole number as int, because most callers write 5, not 5.0."""
+    """Return a whole number as int, so that an answer has 5, as most callers wrote it, and not 5.0."""
     return int(value) if value is not None and value == int(value) else value

@@ -41,7 +41,7 @@ from engine.runtime.bisection import Bisection
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so the recorder lets outcomes gather. It
 # writes them when `LINGER_OUTCOMES` wait, or after `LINGER_S`. A crash before the commit repeats their
-# attempts. Two kinds of outcomes are already written after `LINGER_AWAITED_S`: the outcome of a replay,
+# attempts. For two kinds of outcomes the recorder waits only `LINGER_AWAITED_S`: the outcome of a replay,
 # because a job queues more replays only after the commit, and an outcome that is not a plain success,
 # because its lane can wait for the commit.
 LINGER_S = 0.025

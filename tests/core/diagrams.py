@@ -33,10 +33,10 @@ a HALF_OPEN circuit is OPEN.
 READ_HEAD = """
 ## The reading of a destination's backlog
 
-One read is under way at a time (READING). If the waiting deliveries leave memory meanwhile, the answer
-of the read is dropped (VOID). After a failed read, the reader rests for {rest} s. If memory has no room
-for the deliveries of an answer, the reader is STARVED until some of the destination's deliveries have
-left memory.
+One read is under way at a time (READING). If the destination is archived meanwhile, its waiting
+deliveries leave memory, and the answer of the read is dropped too (VOID). After a failed read, the reader
+rests for {rest} s. If memory has no room for the deliveries of an answer, the reader is STARVED until
+some of the destination's deliveries have left memory.
 
 """
 ACTOR_HEAD = """

@@ -11,8 +11,8 @@ CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 def judged_until(sight: Sight, sending: Sending) -> float:
     """Return the latest instant at which an actor can have judged an outcome. If the actor crashes, the
-    next actor judges the outcome. The next actor begins when all attempts under way have ended. It can
-    crash as well, and then the outcome waits for another actor."""
+    next actor judges the outcome. The next actor begins when all attempts under way have ended. Each
+    crash that the history has in this time moves the instant further."""
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:
