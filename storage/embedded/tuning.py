@@ -34,7 +34,8 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
 
-# A sixteenth of memory, 64 to 512 MB: mostly recent partitions are read. The rest of it caches files.
+# A sixteenth of the computer's memory, 64 to 512 MB: most reads are of recent partitions.
+# The operating system caches files in the other memory.
 shared_buffers = '{buffers // MIB}MB'
 max_connections = {connections}
 max_locks_per_transaction = 256 # a look at every partition of 30 days locks it and its indexes
