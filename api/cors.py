@@ -43,12 +43,14 @@ class Cors:
         status: int,
         own: Iterable[tuple[bytes, bytes]],
     ) -> Headers:
-        """Return the CORS headers for an answer. The list is empty if no workspace lists the Origin.
+        """Return the CORS headers for an answer. The list is empty if the request has no Origin, or if no
+        workspace lists the Origin. For every request, the lists of all workspaces count, because a
+        preflight has no credential that would tell its workspace. If a request has a credential,
+        `api.admission` compares a foreign Origin with the list of the credential's own workspace.
 
         `fields`: the request's headers, with names in lower case. `own`: the other headers of the answer.
         If the request is a preflight, the methods in the header Allow of `own` become the allowed
-        methods. A preflight has no credential that would tell the workspace, so the Origin is allowed if
-        any workspace lists it.
+        methods.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

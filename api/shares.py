@@ -36,8 +36,8 @@ RETRY_AFTER_S = 1
 # does not load the event loop.
 COUNTED_S = 0.05
 QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
-# The longest rest of a place (see COUNTED_S). Without this limit, the places of a workspace with hundreds
-# of places could rest for longer than a client waits.
+# A place rests at most this long (see COUNTED_S). A rest grows with the number of the workspace's places.
+# Without this limit, a place among hundreds could rest for longer than a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")

@@ -135,7 +135,7 @@ def _no_url(*_: object, **__: object) -> tuple[str, str]:
 
 
 class Application(QuartTrio):
-    """The framework's application with the requests and rules of this module."""
+    """The framework's application, with this module's classes of connections, requests and URL rules."""
 
     asgi_http_class = _Connection
     request_class = Request

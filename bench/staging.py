@@ -17,8 +17,8 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# The deliveries that `fill` creates are at most one hour old. They are therefore in the same daily
-# partition as the deliveries of the run.
+# `fill` spreads its deliveries over one hour before the run. They are therefore in the same daily
+# partition as the deliveries of the run, unless a day (UTC) ends in between.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment

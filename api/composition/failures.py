@@ -68,8 +68,8 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def sole_error(error: BaseException) -> BaseException:
-    """If `error` is an exception group of one error, return the error in the group. The error in a group
-    can be a group too."""
+    """If `error` is an exception group of one error, return the error in the group. If this error is
+    again a group of one error, return the error in that group, and so on. Otherwise return `error`."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -106,12 +106,11 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over. If any of them run on `machine`, return only
-        these.
+        """Return the candidates: the live standbys of this part, without two kinds of standbys.
 
-        A node that started after the active node's last heartbeat notices the active node's death later
-        than the other nodes. Such a node is a candidate only if every node that can take the part over
-        started after that heartbeat.
+        - A standby that started after the active node's last heartbeat notices the active node's death
+          later than the others. Such standbys are left out, unless all standbys are of this kind.
+        - If any of the remaining standbys run on `machine`, the standbys on other machines are left out.
         """
         liveness, part = self._base.membership.liveness, self._base.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]

@@ -31,7 +31,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class AwayError(Exception):
-    """The other worker does not respond, and will not serve the request."""
+    """The other worker did not read the whole request in time. The link was closed before the worker had
+    read the rest, so the worker drops the request and never serves it."""
 
 
 class NotBegunError(Exception):

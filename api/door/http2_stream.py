@@ -151,8 +151,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Widen the window: the client can then send as many bytes again as it has sent so far. The
-            # window can exceed the limit on a body, because the door refuses a body beyond the limit.
+            # Widen the window: the client can then send as many further bytes as it has sent so far. In
+            # all, this can be more than a body's limit. `_receive` refuses a body that exceeds the limit.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:

@@ -73,8 +73,8 @@ class RequestRelay:
     ) -> None:
         """`catch_up` waits until this worker has read all configuration written so far. `places` limits
         the requests that are relayed at once: each relayed request needs a file descriptor in this worker
-        and in the other worker. `moved` returns the parts that have moved to other nodes since the last
-        call of `moved`; None: parts do not move."""
+        and in the other worker. `moved` is a function, or None if parts do not move. Each call returns
+        the parts that have moved to other nodes since the call before."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup

@@ -70,8 +70,8 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["h2", "http/1.1"])
     try:
-        # OpenSSL calls `password` if the key is encrypted, and `_no_password` refuses such a key. Without
-        # this argument, OpenSSL would ask for a password at the terminal, and the server would wait.
+        # If the key is encrypted, OpenSSL calls `_no_password`, which raises an error. Without a function
+        # to call, OpenSSL would ask for a password at the terminal, and the server would wait.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         files = str(certificate) if key is None else f"{certificate} and its key {key}"

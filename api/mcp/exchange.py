@@ -30,7 +30,7 @@ def access_of(
     manages: bool,
     address: str,
 ) -> ApiAccess:
-    """Return an access whose client calls an application in this process."""
+    """Return an access to the API whose clients call `application` directly, in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:

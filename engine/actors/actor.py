@@ -141,7 +141,7 @@ class DestinationActor:
     # --- work outside turns: the commit of settlements, and the fast path of a single delivery
 
     def _inline(self, part: Callable[[Any], bool], about: Any) -> bool:
-        """Return `part(about)`. If it raises, crash this actor, and return True, as after a success."""
+        """Return `part(about)`. If it raises, crash this actor and return True, as if it took `about`."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes

@@ -111,9 +111,9 @@ class Context:
         self.timers.call_later(0, partial(flight, outcome))
 
     def give_places_back(self, actor: Member) -> None:
-        """Give back the places of an actor that drops its state machine. Never raises. If a place stays
-        granted because a count of the attempts is broken, the actor gives the place back in the first
-        turn of its next state machine."""
+        """Give back the places of an actor that drops its state machine. Never raises. If an error leaves
+        a granted place with the actor, the actor gives the place back in the first turn of its next state
+        machine."""
         try:
             self.attempts.leave(actor)
         except Exception:  # a barrier: the actor begins again

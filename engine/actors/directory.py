@@ -383,7 +383,7 @@ class Directory:
         return 0 if (dormant := self._dormant.get(destination)) is None else dormant.waiting
 
     def totals(self, environment: int) -> Totals:
-        """Return how many deliveries of an environment wait, and how many have no outcome yet."""
+        """Return how many deliveries of an environment wait, and how many attempts are in flight."""
         return Totals(self.memory.waiting(environment), self.attempts.unanswered(environment))
 
     def statistics(self) -> DirectoryStatistics:

@@ -100,8 +100,8 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore a state machine from this record. Then call its method `spilled` for each spill whose
-        deliveries may have been committed after the read."""
+        """Restore `machine` from the values of this object, which were read from the store. Then tell
+        `machine` of each spill whose deliveries may have been committed after the read."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):

@@ -125,8 +125,8 @@ class RuleCommands:
         await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, principal: Principal, environment: int, destination: str) -> None:
-        """Remove the rules of an archived destination, AT_ONCE rules at a time. Commands do not wait for
-        this method."""
+        """Remove the rules of an archived destination, AT_ONCE rules at a time. Other commands can run
+        meanwhile."""
 
         async def work() -> bool:
             rules = await self._store.page(environment, (destination,), None, None, AT_ONCE)

@@ -313,8 +313,8 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries in memory that wait behind a head, and the heads that wait until a
-        person's order for another delivery of the lane is durable."""
+        """Return the deliveries in memory that wait behind a head. Also return the heads that wait until
+        a person's cancellation or retry of another delivery in the lane is durable."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 

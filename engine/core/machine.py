@@ -105,8 +105,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Count committed deliveries of the class `queue` that are only in the store. `seq` is their
-        highest seq. Call this before `arrive` gets a later delivery of the class."""
+        """Note `count` committed deliveries that are only in the store. `queue` is their class, and `seq`
+        their highest seq. Call this before `arrive` gets a later delivery of the class."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 

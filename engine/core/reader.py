@@ -105,9 +105,9 @@ class Reader:
     def corrected(self, due: float | None) -> None:
         """Note that a delivery's wait was shortened in the store: its retry is now due at `due`.
 
-        A read that began before the change can still return the row with the longer wait. The state
-        machine usually shortens this wait again, but not if the retry schedule has meanwhile been
-        changed to allow it. Without this note, the reader could then miss `due`.
+        A read that began before the change can still return the row with the longer wait. If the retry
+        schedule has meanwhile been changed to allow the longer wait, the state machine does not shorten
+        the wait again. Without this note, the reader would then miss `due`.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)

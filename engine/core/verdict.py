@@ -32,7 +32,8 @@ class DeliverySignal(IntEnum):
 
 
 class End(NamedTuple):
-    """The state of a delivery after a signal. `dlq` None: the signal does not change the DLQ status."""
+    """The state of a delivery after a DeliverySignal. `dlq` None: the signal does not change the DLQ
+    status."""
 
     status: DeliveryStatus
     dlq: DlqStatus | None = None

@@ -152,8 +152,8 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files in an event's stored `attachments`, in order. The oldest events have
-    attachments without ids: they were accepted before this service stored files."""
+    """Return the ids of the files in an event's stored `attachments`, in order. Return an empty list for
+    an event that was accepted before this service stored files."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):

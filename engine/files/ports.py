@@ -46,7 +46,7 @@ class BlobStore(Protocol):
     """Bytes by key. A key's bytes never change."""
 
     async def put(self, key: str, path: Path) -> None:
-        """Store a file's bytes durably; the file at `path` can be gone afterwards."""
+        """Store the bytes of the file at `path` durably. The store can move this file away."""
 
     def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Raise
@@ -106,7 +106,8 @@ class FileStore(SuspectStore, Protocol):
         """Return a file."""
 
     async def of_event(self, environment: int, event: str) -> list[FileRecord]:
-        """Return all files of an event: the upload's, or its attachments by position."""
+        """Return all files of an event. An upload's event has the uploaded file. Any other event has the
+        files of its attachments, which are returned in the order of the attachments."""
 
     async def page(
         self, environment: int, which: FileFilter, below: str | None, limit: int

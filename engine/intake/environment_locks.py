@@ -21,9 +21,9 @@ class EnvironmentLocks:
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that
-        wait in this intake for the given environments. While the database is away, the other intake
-        calls this `refuse`, with the environments that the other intake holds."""
+        """`wake` makes this intake's loop look for work again. `refuse(environments)` refuses the
+        submissions that wait in this intake for these environments. While the database is away, the other
+        intake calls `refuse` with the environments that it holds: this intake cannot write for them."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None

@@ -19,9 +19,10 @@ _COUNTER_LIMIT = 0xFFF
 # the largest value of the 14 bits.
 _MORE_LIMIT = 0x3FFF
 # While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
-# The first of the three gets up to 4,096 ids. The second gets only one id: from the next id on, the 14
-# further counter bits (see `_MORE_LIMIT`) also count, and this count begins with a new millisecond. So
-# the third gets up to 67 million ids.
+# The first of the three gets up to 4,096 ids. The second gets only one id, whose 14 further bits (see
+# `_MORE_LIMIT`) are random. From the next id on, the 14 bits count, beginning at 0. In the second
+# millisecond, the next id could therefore be lower than the id before. So the third millisecond gets the
+# next id, and up to 67 million ids in all.
 _LAST_MS = 3
 SHARDS = 256
 # For each possible ordinal of a delivery, the last three hex digits of the delivery's id. This constant

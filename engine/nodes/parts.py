@@ -64,5 +64,6 @@ def first_parts(workers: int, most: int) -> int:
     """Return the number of parts of a new database whose first computer has `workers` workers. There are
     twice as many parts as workers, so that a second computer of this size can take half of the parts.
 
-    With one worker there is only one part. Two parts would need two processes on the first computer."""
+    With one worker there is only one part, to save memory: every computer runs one process for each
+    part."""
     return 1 if workers == 1 else min(2 * workers, most)

@@ -3,7 +3,7 @@
 [plans.free]
 destinations = 5            # this plan's other limits stay as they are built in
 
-[plans.enterprise]          # a new plan sets every field; it can omit the fields in `LATER` (below)
+[plans.enterprise]          # a new plan must set all fields, except those in `LATER` (below)
 control_per_minute = 60000
 ...
 """

@@ -125,8 +125,9 @@ class Acceptance(Struct):
     - `lost` has the ids of events whose idempotency key another event holds. These events and their
       deliveries were not written.
     - `unheld` has the ids of further events that were not written, although no event holds their key now.
-      This can happen only if an earlier run of the statement has written the group, and its result was
-      lost. At that run, another event held the key. The claim of that other event has expired since.
+      This can happen only if the result of an earlier run of the statement was lost. The earlier run left
+      out an event because another event held its key, and wrote the rest of the group. Since then, the
+      other event's claim has expired.
     """
 
     base: int

@@ -286,8 +286,8 @@ class ReplayStore(Reading, Protocol):
         from the leg's cursor on.
 
         PENDING deliveries are read first, and RETRYING deliveries after them. So if a PENDING delivery
-        fails and becomes RETRYING between two reads, a later read finds it. For a job that retries, a
-        RETRYING delivery that has changed since the job was created is left out.
+        fails and becomes RETRYING between two reads, a later read finds it. If the job is of the kind
+        RETRY, RETRYING deliveries that have changed since the job was created are left out.
         """
 
     async def order_states(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
@@ -295,7 +295,8 @@ class ReplayStore(Reading, Protocol):
         False."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record a step. The step's orders must be recorded before the destination's actor gets them."""
+        """Record a step. The caller gives the step's new orders to the destination's actor only after
+        this."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg whose destination was archived."""

@@ -45,7 +45,8 @@ STRANGERS_AT_ONCE = 4
 # and to other processes of the service.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. If the operating system stops the process for 10 s during a turn of STRANGER, the turn
-# lasts 10 s. Without this limit, STRANGER would then rest for a minute, and health probes would wait.
+# lasts 10 s. Without this limit, the class STRANGER would then rest for a minute. No connection of the
+# class would be served in this minute, not even a health probe's.
 LONGEST_REST_S = 0.05
 
 

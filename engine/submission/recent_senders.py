@@ -12,8 +12,8 @@ LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the id of the environment that sent the last event, the time of this event, and the time
-    of the last event of any other environment. Used on the trio thread."""
+    """Owner of three values: the id of the environment that sent the last event, the time of this event,
+    and the time of the last event of any other environment. Used on the trio thread."""
 
     __slots__ = ("_before_at", "_last", "_last_at", "_now")
 

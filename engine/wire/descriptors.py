@@ -94,9 +94,9 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Call this if a race has taken a descriptor, but the operating system refused the socket because
-        it lacks descriptors or memory. Gives the taken descriptor back, closes an idle connection, and
-        pauses all races for REST_S."""
+        """Call this if a race (see the module) has taken a descriptor, but the operating system refused
+        the socket because it lacks descriptors or memory. Gives the taken descriptor back, closes an idle
+        connection if there is one, and pauses all races for REST_S."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)

@@ -294,7 +294,7 @@ class EmbeddedServer:
                 start_new_session=True,
                 **account.arguments(),
             )
-        # Without a return code, subprocess warns if `process` is deleted while PostgreSQL runs.
+        # `process` is deleted while PostgreSQL runs. Set a return code, so that subprocess does not warn.
         process.returncode = 0
         return self._wait_ready(process.pid)
 

@@ -18,8 +18,9 @@ from storage.log.partitions import lowest_id
 # scattered row is probably in a page of its own. To read this many scattered rows takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window, even if the walk before the search was very short: if all its rows
-# are from one busy second, their density says nothing about older rows.
+# The least length of the first window. Without this limit, the window would be only some seconds long if
+# the walk before the search has read only rows of one busy second. But the density of these rows says
+# nothing about older rows.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 

@@ -160,8 +160,9 @@ _WHOLE = "c.changed = $4::integer"
 # - The first run wrote nothing. The second run must then change all deliveries and insert all attempts.
 # - The first run wrote everything. The second run must then insert no attempt and make no lasting change.
 #
-# A change is not lasting if it only sets the time of a retry. The second run makes such a change even if
-# the first run has already made it.
+# A change is not lasting if it only sets the time of a retry. If the first run made such a change, the
+# second run makes it again. If the first run made a lasting change, the second run cannot make it again,
+# because the delivery's row no longer meets the conditions of `changed`.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""

@@ -29,8 +29,8 @@ EXAMINED = 1_000  # rows that one step examines: about 5 ms
 RETRYING_FROM = lowest_id(1)  # the cursor after all PENDING deliveries
 _SEQ_BITS = 64
 _CLASSES = list(DeliveryClass)
-# If the job names a customer, `{customer}` is true. Otherwise it is false, and the customers of events
-# are not read.
+# `{customer}` is a boolean parameter. It is true if the job selects one customer's deliveries. If it is
+# false, the statement does not read the customers of the events.
 _COLUMNS = """d.id::text AS id, d.status, d.event_type, d.updated_at_ms,
     CASE WHEN {customer}::boolean THEN (
         SELECT customer FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1

@@ -1,4 +1,4 @@
-"""Posters in a process of their own. The sender's log has a line for each try, with the answer.
+"""Posters in a process of their own. The process writes a log, with a line for each try and its answer.
 
     python -m tests.chaos.load
 

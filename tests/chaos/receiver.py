@@ -41,7 +41,7 @@ HELD = "stall"
 
 
 class Receiver:
-    """Listens on one port, and logs every request that it gets and answers."""
+    """The receiver of one port: it logs every request, and then answers it as its path's mode says."""
 
     def __init__(self, log: str, seed: int) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT

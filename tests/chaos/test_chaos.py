@@ -1,4 +1,5 @@
-"""Rounds that have every disturbance once. No event is lost, invented, reordered or sent without need."""
+"""Rounds of chaos. Each round has every disturbance of its books once, if the disturbance is possible. No
+event is lost, invented, reordered or sent without need."""
 
 import shutil
 import tempfile

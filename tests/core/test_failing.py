@@ -1,5 +1,6 @@
-"""Failing destinations. A destination begins to fail after ten failures in a row, or after a failure and
-an hour without a success while deliveries wait. It recovers with its next success."""
+"""Failing destinations. A destination counts as failing after ten failures in a row. It also counts as
+failing an hour after a single failure, if in the whole hour deliveries waited and no attempt succeeded.
+It recovers with its next success."""
 
 from typing import Any
 

@@ -72,9 +72,10 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # The state machine `heir` is restored from the snapshot of `machine`. The two state machines must
-    # agree: if `machine` sends deliveries after the change, `heir` sends too. If the Retry-After still
-    # holds the deliveries of `machine`, it also holds the deliveries of `heir`.
+    # The state machine `heir` has the changed configuration, and is restored from the snapshot of
+    # `machine`. The two state machines must agree: if `machine` sends deliveries after the change of its
+    # configuration, `heir` sends too. If the Retry-After still holds the deliveries of `machine`, it also
+    # holds the deliveries of `heir`.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)

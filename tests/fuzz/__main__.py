@@ -22,8 +22,8 @@ from tests.fuzz.door import CORPUS, NAMES, door
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
 LARGEST_MIB = 2_048
-# Inputs that reach new branches are kept, but at most this many of each door. The number is small because
-# the test suite replays each of these inputs.
+# Inputs that reach new branches are kept, but at most this many for each door (see `tests.fuzz.door`).
+# The number is small because the test suite replays each of these inputs.
 KEPT = 20
 KEPT_BYTES = 400
 GROWN = "grown"

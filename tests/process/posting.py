@@ -19,9 +19,10 @@ class Poster(threading.Thread):
 
     What the poster does next depends on the answer:
 
-    - 503, and no earlier try has an unknown fate: the event or batch is not posted again. Later the test
-      checks that it is not stored.
-    - No answer, or 500, to an event: its fate is unknown. The event is posted again until it is accepted.
+    - 503 to the first try: the event or batch is not posted again. Later the test checks that it is not
+      stored.
+    - No answer, or 500, to an event: its fate is unknown. The event is posted again until it is accepted,
+      also after a 503.
     - No answer, or 500, to a batch: its fate is unknown. The batch is not posted again. Later the test
       checks that all or none of its events are stored.
     """

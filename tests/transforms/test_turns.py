@@ -53,9 +53,9 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
         order.append(each.known.workspace)
         waiting.charge(each, 0.010 if each.known is slow else 0.0001, 0.0)
     counts = Counter(order)
-    # A slow run takes as long as a hundred plain runs. In equal time, there are a hundred plain runs for
-    # each slow run. The test is content with more than twenty, because the queue must first learn that
-    # the slow runs are slow.
+    # A slow run takes as long as a hundred plain runs. If both workspaces got equal time, there would be
+    # a hundred plain runs for each slow run. The test is content with more than twenty, because the queue
+    # must first learn that the slow runs are slow.
     assert counts["plain"] > 20 * counts["slow"]
 
 

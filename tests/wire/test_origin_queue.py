@@ -100,9 +100,9 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
 
 
 async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """A workspace can open one connection at a time here. The handshake with a silent receiver never
-    ends, so other attempts of the workspace cannot open connections. When an attempt releases its
-    connection, the waiting attempts use this connection."""
+    """A workspace can open one connection at a time here. The attempt "a" has opened its connection. Then
+    the attempt "stuck" begins a handshake with a silent receiver, which never ends. So the attempts "b"
+    and "c" cannot open connections, and wait. When "a" ends, they use its connection."""
     gate = Gate()
     async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)

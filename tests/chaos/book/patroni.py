@@ -28,8 +28,7 @@ class PatroniTrouble(Disturbance):
 
 
 class SwitchedOver(PatroniTrouble):
-    """An operator makes the standby the leader: `patronictl switchover` sends Patroni the same
-    request."""
+    """The standby becomes the leader, as when an operator runs `patronictl switchover`."""
 
     def begin(self) -> None:
         leader = self.pair.wait_safe()

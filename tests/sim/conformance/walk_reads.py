@@ -88,8 +88,8 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change the status of a random destination. Only the newest destination can be archived. Then a new
-    destination is created."""
+    """Change the status of a random destination. Only the newest destination can be archived. After it is
+    archived, create a new destination."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]

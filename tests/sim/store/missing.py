@@ -18,7 +18,7 @@ SENDABLE = (Origin.API, Origin.FILE)
 def heads(
     tables: Tables, job: ReplayJob, after: str, until: str | None, examined: int
 ) -> EventHeads:
-    """Return events that are older than the job, with empty payloads."""
+    """Return events that are older than the job, without their payloads."""
     _, high = id_bounds(None, job.selection.to_ms, job.id)
     below = high if until is None else min(high, until)
     ids = sorted(
