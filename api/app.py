@@ -32,9 +32,9 @@ SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, an
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about as long as a database takes to restart
-# A head with several fields of one of these names is refused, because `Heads.judge` would use only the
-# last of the fields. The door refuses such heads itself, for these names and others
-# (`api.door.framing.SINGLE`).
+# The application refuses a head with several fields of one of these names, because `Heads.judge` would
+# use only the last of the fields. This check is for an application without the door (`api.asgi`): the
+# door has already refused such heads (`api.door.framing.SINGLE`).
 SINGLE = (b"authorization", b"x-environment")
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 

@@ -30,8 +30,9 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Log events that could repeat with every statement or request. Each name of a log event has the name of a
-# field beside it. Events with the same name and the same value of that field are logged once a minute.
+# These log events could repeat with every statement or request. Each name of a log event has the name of
+# a field beside it. Events with the same name and the same value of that field are logged at most once a
+# minute.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",

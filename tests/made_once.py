@@ -49,11 +49,11 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # asyncpg prepares the caller's statement, and then prepares a second statement to query the types. If
+    # asyncpg prepares the caller's statement, and then a second statement, which queries the types. If
     # neither statement has a name, the second replaces the first, so asyncpg prepares the caller's
-    # statement again. If the types come from this cache, there is no second statement, and nothing is to
-    # be prepared again. asyncpg only looks at the second statement's name. So the cache returns this
-    # object, which has a name, in place of the second statement.
+    # statement again. If the types come from this cache, no second statement is prepared, and the
+    # caller's statement stays prepared. The cache then returns this object in place of the second
+    # statement. Because this object has a name, asyncpg does not prepare the caller's statement again.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

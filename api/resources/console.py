@@ -16,8 +16,9 @@ TAG = "Console"
 
 
 def _actor(call: Call) -> Principal:
-    """Return the caller, for the audit log. A console session belongs to no environment. Its log entry
-    therefore names the environment of the caller's credential, if that credential has one."""
+    """Return the caller, for the audit log. A console session belongs to no environment. So the log entry
+    of its opening or end names the environment of the credential that the request was sent with, or none
+    if this credential is valid in all environments."""
     own = call.admitted.credential.environment
     return structs.replace(call.principal, environment=own.number if own else None)
 

@@ -28,8 +28,8 @@ CALL = (
     "!"  # the prefix of a stack's last element, if that is a call of a function outside of Python
 )
 LONGEST_CALL = 60  # characters of an expression
-# The functions of trio's loop. The sampler leaves out the frames that called such a function, because
-# these frames are the same in every sample.
+# The functions of trio's loop. The sampler leaves out the callers of such a function, because they are
+# the same in every sample. The function itself stays in the stack.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
 # The offset of the current instruction in the innermost frame, and the code of all frames, the innermost

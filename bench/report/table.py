@@ -1,4 +1,5 @@
-"""The terminal tables of a run: figures with their spread, bars, floors, and the split of CPU."""
+"""The terminal tables of a run: its figures with their spread and bars (`bench.bars`), the machine's
+floors (`bench.calibration`), and the split of CPU."""
 
 from collections.abc import Iterator
 

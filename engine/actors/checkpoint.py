@@ -54,8 +54,8 @@ class Checkpoint:
         after: int = MARK_SETTLED,
     ) -> None:
         """`after`: how many deliveries must be settled between two writes of the backlog row. `new`: True
-        if the store has no backlog row with a due time. If `new` is False, the first call of `mark`
-        writes the row, and this removes the due time."""
+        if the store has no due time for the destination. If `new` is False, the backlog row can have a
+        due time: the first call of `mark` writes the row, without a due time."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")

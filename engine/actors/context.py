@@ -1,4 +1,5 @@
-"""The context of all actors: the services of their process, and the steps of the wall clock."""
+"""The context of all actors: the services of their process, and the history of the wall clock's steps
+(the times when the clock was set)."""
 
 from collections.abc import Callable
 from functools import partial

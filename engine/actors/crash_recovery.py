@@ -20,9 +20,9 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# At a crash, the earlier crashes are forgotten if the actor has run for this time since the last one. The
-# time since the last crash also includes its backoff, so it is compared with WELL_AFTER_S plus the
-# longest backoff.
+# At a crash, the earlier crashes are forgotten if the actor has surely run for WELL_AFTER_S since the
+# latest of them. The time since this earlier crash includes the backoff that followed it. So `crashed`
+# compares the time with WELL_AFTER_S plus the longest backoff.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a state machine begins without snapshot

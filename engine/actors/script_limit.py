@@ -12,8 +12,9 @@ from engine.core.destination import Destination
 # The default script workers can hold 64 jobs together. This limit is four times as high, so that no
 # worker lacks work. By default, 256 attempts are one fortieth of all attempts that can be in flight.
 MOST = 256
-# How many actors are woken for each attempt that no longer waits for its script. No actor is woken before
-# the number of waiting attempts has fallen to half the limit. Then there is room for many attempts.
+# How many held actors are woken whenever an attempt stops waiting for its script. After a workspace has
+# reached MOST waiting attempts, none of its actors is woken until only MOST / 2 attempts wait: then there
+# is room for many attempts.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 

@@ -82,7 +82,7 @@ class DestinationMachine:
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Take over what was read from the store. If deliveries wait there, call this method first.
+        """Take over the deliveries that wait in the store. Call this before any method about deliveries.
 
         - `low_seq`: no PENDING delivery has a lower seq. With ordering KEY or STRICT, no RETRYING
           delivery has a lower seq either.

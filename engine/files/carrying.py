@@ -187,8 +187,9 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # Change a copy, because deliveries in memory share the original event. The memory that these
-            # deliveries use was counted with the length of its payload, so this length must not change.
+            # Change a copy, because deliveries in memory share the original event. Their memory was
+            # counted with the length of the original event's payload, so the original event must keep
+            # this payload.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

@@ -1,4 +1,5 @@
-"""Notices to the directory of actors: actors must read the store again, or backlog rows were written.
+"""Notices to the directory of actors. There are two kinds: that actors must read the store again, and
+that backlog rows were written.
 
 If the directory raises an error, the notice is kept. The notice is sent again with the next notice, or
 when the intake's loop starts again.

@@ -39,7 +39,7 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
-# How many deliveries are passed to actors before other tasks run: 1.5 ms if each needs a new actor.
+# The limit on deliveries passed to actors before other tasks run. To begin 256 actors takes 1.5 ms.
 ARRIVALS_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated

@@ -32,10 +32,11 @@ AHEAD_LONGEST_S = 0.06
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# If the wait for AHEAD ends although AHEAD deliveries still wait in memory, and the process is busy, the
-# next group has at most as many events as attempts ended since the last group. Without this limit, new
-# events would take all the time of the process. But if fewer attempts ended than WORKED_PART times the
-# number of the last group's events, the receivers are slow, and the next group has no such limit.
+# The next group can begin although at least AHEAD deliveries still wait in memory (see AHEAD). If the
+# process is busy then, this group has at most as many events as attempts ended since the last group.
+# Without this limit, new events would take all the time of the process. But if fewer attempts ended than
+# WORKED_PART times the number of the last group's events, the receivers are slow, and the group has no
+# such limit.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the limit is never lower: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins, because

@@ -53,9 +53,9 @@ def _outside_strings(body: bytes, dropped: bytes) -> bytes:
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
-    # In `found`, two adjacent quotation marks are one empty string, or the end of a string and the start
-    # of the next string, if `dropped` lists all bytes between these strings. In both cases, the two marks
-    # can be removed: the text outside of strings stays the same.
+    # In `found`, two adjacent quotation marks are the two ends of one string, or the end of one string
+    # and the beginning of the next string. The bytes that were between the two marks, if any, are
+    # dropped. In both cases, the two marks can be removed: the text outside of strings stays the same.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found

@@ -5,8 +5,8 @@ The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, th
 client's address and a proof. The acceptor's proof ends the handshake. From then on, the link carries
 the client's connection, byte by byte.
 
-Two other kinds of links carry no client's connection. For such a link, the dialler sends the kind
-after the address.
+Links of two other kinds carry no client's connection. The dialler of such a link also sends the kind,
+after the address. On a link of the kind ENDING, the acceptor ignores the address.
 
 A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before
 the acceptor sends its proof, it sends the digest of its TLS certificate, or zeros if the acceptor has

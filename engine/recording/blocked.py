@@ -36,8 +36,9 @@ class BlockedOutcomes:
 
     def __init__(self) -> None:
         self._lanes: dict[str, deque[QueuedOutcome]] = {}
-        # Each list has the lanes of outcomes that will be tried together, in one statement. A statement
-        # with these outcomes was blocked, but perhaps by only one locked row.
+        # Each list has half of the lanes of a blocked statement. The first outcomes of these lanes will
+        # be tried together, in one statement. If a single locked row blocked that statement, only one of
+        # the two halves is blocked again.
         self._parts: deque[list[str]] = deque()
         # The lanes whose first outcome was blocked alone. They take turns.
         self._alone: deque[str] = deque()
@@ -113,7 +114,8 @@ class BlockedOutcomes:
         return free
 
     def _lane_of(self, settlement: Settlement) -> str | None:
-        """Return the lane with blocked outcomes that a settlement belongs to, or None."""
+        """Return the first of a settlement's possible lanes (see `_lanes`) that has blocked outcomes, or
+        None."""
         return next((each for each in _lanes(settlement) if each in self._lanes), None)
 
     def _count(self, outcome: QueuedOutcome, change: int) -> None:

@@ -1,9 +1,9 @@
 """The entries that requeue or discard dead deliveries. The intake writes these entries between groups of
 events.
 
-A dead delivery belongs to no actor, so an entry can change it. Perhaps the destination's actor does not
-know yet that the delivery is dead. Each requeued delivery gets a new, higher seq: by this seq, the actor
-recognises that the delivery was requeued (`engine.core.recovery`).
+When a delivery's death is committed, the delivery belongs to no actor, so an entry can change it. A
+requeued delivery can reach the destination's actor before the actor learns of this commit. Therefore each
+requeued delivery gets a new, higher seq, by which the actor recognises it (`engine.core.recovery`).
 """
 
 from collections.abc import Sequence

@@ -51,8 +51,8 @@ class DeadLetters(Struct):
 
 
 class TroubleLog:
-    """Owner of the counts of dead letters since the last `sum_up`. A `TroubleLog` can be called like an
-    `AnnounceOnce`: the call announces an event."""
+    """Owner of the counts of dead letters since the last `sum_up`. To announce one of Angarium's own
+    events, call the `TroubleLog` like an `AnnounceOnce`."""
 
     def __init__(self, announce: AnnounceOnce) -> None:
         self._announce = announce

@@ -109,10 +109,11 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Give the actor the new orders, and repeat open orders, which a restarted actor has lost.
+        """Give the actor the new orders. Repeat open orders, because an actor that was restarted has lost
+        its orders.
 
-        After the runner has loaded a job, it repeats the job's open orders once. It also repeats open
-        cancellations every `AGAIN_S`.
+        After the runner has loaded a job, it repeats the job's open orders once. If the job cancels
+        deliveries, the runner also repeats the open orders every `AGAIN_S`.
         """
         now = trio.current_time()
         order = _ORDERS[running.job.kind]

@@ -20,9 +20,9 @@ from engine.replay.ports import ReplayActors, WaitingReplay
 WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
-# If this many replays wait at destinations with a recent attempt, each destination can have only `LEAST`
-# replays. CONGESTION is below `AHEAD`, because the intake delays new events while `AHEAD` deliveries wait
-# in memory.
+# If CONGESTION replays wait at destinations with a recent attempt, a destination where `LEAST` replays
+# wait gets no more. While `AHEAD` deliveries (replays and others) wait in memory, the intake delays new
+# events. CONGESTION is below `AHEAD`, so that this many replays alone do not cause this delay.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations together: a fifth of `engine_deliveries`

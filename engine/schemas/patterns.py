@@ -179,8 +179,10 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
     """Read the quantifiers, such as `*` or `{2,5}`, that begin at `at`. Return the factor by which they
-    multiply their element's places, True if the number of repetitions can vary, and the position after
-    the quantifiers. The factor of `{2,5}` is 5, of `{2,}` 3, of `*` 1, and of `{2}{3}` 6."""
+    multiply the number of places (see `alive`) of the element before them, True if the number of
+    repetitions can vary, and the position after the quantifiers. The factor of `{2,5}` is 5, and of
+    `{2}{3}` 6. The factor of `*` is 1, because all repetitions use the same places. The factor of `{2,}`
+    is 3, because `x{2,}` has the places of `xxx*`."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":

@@ -217,9 +217,10 @@ class WireClient:
         if origin is _INSPECTION:
             # This queue is used for one inspection only. It is not kept in `_queues`, because the
             # destination may have no actor, and then nothing would call `forget`. The queue's connection
-            # must not be kept either. So `busy`, the number of exchanges, begins at the concurrency
-            # limit: after the inspection, `release` sees that the limit is still reached, and closes the
-            # connection.
+            # must not be kept either. Therefore `busy`, the number of exchanges, begins at the
+            # concurrency limit, and the inspection raises it above the limit. When the inspection ends,
+            # `release` lowers `busy` to the limit, and closes the connection because the limit is
+            # reached.
             queue = ExchangeQueue(self._wiring, destination)
             queue.busy = destination.concurrency
             return queue

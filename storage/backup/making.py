@@ -1,9 +1,9 @@
 """The making of a backup of an embedded database with its files, while its server runs. The calls block.
 
 pg_basebackup copies the database. The copy has the database's state at the end of the copying. Before
-pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. The backup
-has every content that its rows name, because a content is stored before the first such row and removed
-after the last such row. Only a content that was both stored and erased meanwhile can be missing.
+pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. A content
+is stored before its first row, and removed after its last row. So a content that the backup's rows name
+is missing only if it was stored too late for the first copying and erased before the second.
 """
 
 import fcntl

@@ -86,8 +86,9 @@ class Rollup:
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the first hour that cannot be rolled up yet. Every earlier hour ended at least twice
-        LATE_MINUTES ago, so only late outcomes can still be added to it."""
+        """Return the first hour that cannot be rolled up yet. Every earlier hour ended at least 2 *
+        LATE_MINUTES minutes ago. If an outcome of such an hour is recorded from now on, it is late, and
+        the next roll-up sums the hour again (see the module)."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:

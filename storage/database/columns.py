@@ -47,11 +47,13 @@ def rows(
     of their own: they use the parameters that an earlier call of `rows` has made for the same statement.
     `bound_before`: these parameters begin after this number.
 
-    If `uniform`, a `shared` column has one parameter, the value of all rows. If not `uniform`, a `shared`
-    column has two parameters: an array and a single value. If the column's values differ, the array has
-    the values and the single value is null. If the values are equal, the array is empty and the single
-    value is the value of all rows. If `ordinal`, the SQL adds a column `ordinal`, which counts the rows
-    from 1.
+    `uniform`: True if all rows have one value in each `shared` column. Each `shared` column then has one
+    parameter, this value. If `uniform` is False, at least one `shared` column can have different values,
+    and each `shared` column has two parameters, an array and a single value. For a column with different
+    values, the array has the values, and the single value is null. For a column with equal values, the
+    array is empty, and the single value is the value of all rows.
+
+    `ordinal`: add a column `ordinal` to the SQL, which counts the rows from 1.
 
     In the statement, compare a table's column with a column of these rows, never with a parameter. If the
     statement compares with a parameter, the planner assumes that one row in 200 matches, and reads all

@@ -26,12 +26,12 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
-    # `second` ends earlier. Then each connection runs another transaction, `first` before `second`.
-    # Assume that the pooler lends a backend only for a transaction. If the pooler lends the backend that
-    # has been free for longer, `first` gets the former backend of `second`. If the pooler lends the
-    # backend that was used last, `second` gets the former backend of `first`. So at least one connection
-    # gets a different backend.
+    # At first, the transactions of `first` and `second` overlap, so they use two backends, F and S. S is
+    # free earlier, because the transaction of `second` ends earlier. Then `first` runs another
+    # transaction, and after its end `second` runs another one. Assume that the pooler lends a backend
+    # only for a transaction. If the pooler lends the backend that has been free for longer, `first` gets
+    # S. If the pooler lends the backend that was used last, `first` gets F, and after that `second` gets
+    # F, too. So at least one connection gets a different backend than before.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -55,7 +55,8 @@ async def search(
     returns the rows of the windows before.
 
     Before this search, a walk (see `storage.log.walk`) went from the id `walked_from` down to `high`. The
-    first window is WIDER times as long as the period of that walk, and at least SHORTEST_MS.
+    first window is WIDER times as long as the time between the creations of these two ids, and at least
+    SHORTEST_MS.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

@@ -166,9 +166,10 @@ _WHOLE = "c.changed = $4::integer"
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# The first run of a group's statement can have stored an attempt in its delivery's row instead of in
-# `attempts`. The second run does not insert such an attempt into `attempts`. Because of LIMIT, the
-# planner looks up each delivery by its key.
+# The condition for an attempt that a second run (see above) inserts into `attempts`. The first run can
+# have stored the attempt in its delivery's row instead (`only_duration_ms` is then not null). In this
+# case, the second run must not insert the attempt. LIMIT makes the planner look up each delivery by its
+# key.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL

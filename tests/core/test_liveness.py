@@ -119,9 +119,9 @@ def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> 
 
 
 def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
-    """Let the node `me` read `looks`, one list of rows a second. Return what `namesake` then finds in the
-    rows: a node of another machine with the same name as the machine of `me`, if the machine of `me` must
-    give the name up. Otherwise return None.
+    """Let the node `me` read `looks`, one list of rows a second. Return the result of `namesake`. It is
+    None if the machine of `me` can keep its name. If this machine must give its name up, the result is a
+    node of the other machine with this name.
     """
     liveness = Liveness("me")
     for instant, rows in enumerate(looks):

@@ -24,8 +24,8 @@ class Door(Struct, frozen=True):
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
     seeds: tuple[bytes, ...]
     words: tuple[bytes, ...] = ()  # bytes that the fuzzer inserts
-    # The size of the largest input. This is the largest size that the door accepts. If the check needs
-    # more than a second for that size, it is the largest size that the check can process in a second.
+    # The size of the largest input: the largest size that the door accepts, or, if this is less, the
+    # largest size that the check can process in a second.
     largest: int = 16 * 1024
     most_lines: int = 50_000  # our code's lines for an input of that size: see `tests.fuzz.dearest`
 

@@ -25,8 +25,8 @@ def all_delivered(page: Any) -> bool:
 
 
 class Largest:
-    """`path` creates an object for a route, and returns the path of a request that changes this
-    object."""
+    """The creator of these objects. The method `path` creates the object that a request to a route
+    changes, and returns the path of this request."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house

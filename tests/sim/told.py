@@ -203,9 +203,10 @@ def dead(attempts: int) -> Telling:
 
 
 def judged_late(crashed_at: float) -> Telling:
-    """Two deliveries are attempted at the same time. The attempt of delivery b takes long. Meanwhile the
-    attempt of delivery a fails, and the actor crashes at the instant `crashed_at`. Then the schedule
-    becomes shorter, and by the new schedule delivery a is dead."""
+    """The attempt of delivery b lasts 15 s. Meanwhile the attempt of delivery a fails, and then the
+    destination gets a schedule without retries. Both deliveries are dead at the end. The actor crashes at
+    the instant `crashed_at`. If it crashes when delivery a fails, the death of a is right: the next actor
+    begins only after the attempt of b, and judges the failure of a by the new schedule."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -323,8 +324,8 @@ def retried(after_s: float, clock_s: float | None = None, set_s: float | None = 
 
 
 def retried_after_steps(*steps_s: float) -> Telling:
-    """A delivery fails, and is attempted again 4 s later. Meanwhile the clock is set: the times by which
-    it is then ahead are `steps_s`."""
+    """A delivery fails, and is attempted again 4 s later. Meanwhile the clock is set once for each number
+    in `steps_s`. The number is by how many seconds the clock is then ahead of the true time."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)

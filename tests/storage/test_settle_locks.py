@@ -69,9 +69,9 @@ async def test_a_locked_delivery_delays_no_other_outcome(world: World, count: in
     store = Counting(world.settle)
     recorder = Recorder(store, OutcomeQueue(1_000), time.time)
     owner, other = Told("w1", count - 1), Told("w2", 1)
-    # The recorder waits for the lock with the whole group. Then it halves the group again and again until
-    # the locked outcome is alone, and each time waits with the half that has this outcome. It can then
-    # try the outcome alone once more.
+    # The recorder waits for the lock once with the whole group. Then it halves the group again and again.
+    # After each halving, it waits once with the half that has the locked outcome. The last of these
+    # halves is the locked outcome alone. The recorder can wait with this outcome once more.
     most_waits = 2 + ceil(log2(count + 1))
     async with trio.open_nursery() as nursery:
         async with locked(world, blocked):

@@ -154,7 +154,7 @@ class Story:
                 [self.event("invoice.paid", number) for number in chunk]
             )
             # If the answer to a batch is lost, the client sends the batch again. The server then counts
-            # the events that it has already accepted as duplicates.
+            # as duplicates the events that it accepted the first time.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:

@@ -125,7 +125,8 @@ def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes within a node. The bodies of compound statements (such as `if`) are left out."""
+    """Yield the syntax nodes below a syntax node. The bodies of compound statements (such as `if`) are
+    left out."""
     for field, held in ast.iter_fields(node):
         if field in _BELOW and isinstance(node, ast.stmt):
             continue

@@ -61,9 +61,10 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
-    """A delivery died because its destination's schedule ended. Return the versions of the destination
-    whose schedule it may have been. Leave out versions that were replaced before the delivery's last
-    attempt ended. If the delivery died at the end of that attempt, leave out later versions, too."""
+    """A delivery died because its destination's schedule had no more retries. Return the versions of the
+    destination whose schedule may have decided this. Leave out versions that were replaced before the
+    delivery's last attempt ended. If the delivery died at the end of that attempt, also leave out
+    versions that came after the attempt was surely judged."""
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

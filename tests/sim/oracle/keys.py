@@ -50,9 +50,10 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 def expiries(sight: Sight, requests: list[Request]) -> int:
     """Return how often a key can have expired between the requests that posted it.
 
-    A key expires after a day by the clock of the process that handles a request. The clocks of processes
-    can differ by days. The result is the number of days between the earliest and the latest time on the
-    clocks of all processes that handled the requests.
+    The process that accepts a key stores its expiry: a day later by this process's clock. The process
+    that handles the next request compares the expiry with its own clock, which can be days ahead. So the
+    result is the number of whole days between the earliest and the latest time that the clocks of these
+    processes showed during the requests.
     """
     clocks: list[float] = []
     for request in requests:

@@ -284,8 +284,8 @@ class Sight:
         if isinstance(fact, Ready):
             process.ready_at = fact.at
             for other in self.processes.values():
-                # The new process has surely replaced a process that was ready before the new one began.
-                # If two processes begin at once, either can be the first to take over the database.
+                # If `other` was ready before `process` began, `process` has surely replaced it.
+                # Otherwise, either can have been the first to take over the database.
                 if other.ready_at < process.booted_at and other.shares(process):
                     other.over_at = min(other.over_at, fact.at)
         else:
