@@ -240,7 +240,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # The place of a request of the kind OUTWARD can be used again at once (`rests=False`), because
-        # such a request mostly waits for a receiver or the file store, and hardly uses the event loop.
+        # A request of the kind OUTWARD mostly waits for a receiver or the file store, and hardly uses the
+        # event loop. When the request has ended, its place is therefore free at once (`rests=False`).
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

@@ -72,9 +72,9 @@ def program(
 ) -> Scenario:
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
-    Figures that are not numbers become notes. `serve` makes the server. The caller of `Scenario.measured`
-    can pass another function that makes the server. It replaces the default of `serve`, but not a
-    function that was given as `serve`.
+    Figures that are not numbers become notes. `serve` makes the server. If `serve` is left out, the
+    caller of `Scenario.measured` can pass a function that makes the server. If `serve` is given, the
+    caller's function is ignored.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

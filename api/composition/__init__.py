@@ -297,7 +297,7 @@ class Server(ControlParts):
         await trio.to_thread.run_sync(take_huge_pages)
 
     def _upkeep(self) -> list[Child]:
-        """The children that only one process runs for the whole database."""
+        """Return the supervised tasks that run once for the whole database: in the process of part 0."""
         if self.part.number != 0:
             return []
         return [child("summaries", self.summarising.run, restarts=ALWAYS)]

@@ -17,8 +17,8 @@ RESET = "/-/reset"
 
 
 class Connection(asyncio.Protocol):
-    """A connection that answers one request after another. All connections of the process share one
-    record."""
+    """A connection that answers one request after another. All connections of the process note their
+    arrivals in one `Record`."""
 
     record: ClassVar[Record] = Record()
 

@@ -109,8 +109,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # The destinations that have an actor are added, too. Some of them are not in `dirty` yet: if a
-        # person's request activated the actor, the destination had no backlog row.
+        # If a destination was not in `dirty`, the commit has written its backlog row. The destination can
+        # have an actor already: a person's request makes one even if there is no backlog row.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -129,8 +129,8 @@ class Directory:
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on. Use
-        this if deliveries were perhaps committed. The destinations are not added to `dirty`: if their
-        backlog rows are missing, the next commit of deliveries to them must write these rows."""
+        this if deliveries were perhaps committed. Their backlog rows were then perhaps not written, so
+        `dirty` stays as it is: the next commit writes the rows of destinations that are not in it."""
         for _, destination in destinations:
             self._forgettable.pop(destination, None)
         for environment, destination in destinations:

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The default script workers can hold 64 jobs together. This limit is four times as high, so that no
-# worker lacks work. By default, 256 attempts are one fortieth of all attempts that can be in flight.
+# The limit on the attempts of one workspace that wait for their scripts. The default script workers can
+# hold 64 jobs together. The limit is four times as high, so that no worker lacks work. It is one fortieth
+# of all attempts that can be in flight by default.
 MOST = 256
 # How many held actors are woken whenever an attempt stops waiting for its script. After a workspace has
 # reached MOST waiting attempts, none of its actors is woken until only MOST / 2 attempts wait: then there

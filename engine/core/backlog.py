@@ -335,8 +335,9 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the deliveries in the store that are due after `latest`. When these deliveries enter
-        memory, they get an earlier due time."""
+        """Let the next reads return the deliveries in the store that are due after `latest`. After such a
+        read, `_judge_wait` makes each of these deliveries due no later than the present retry schedule
+        allows."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:

@@ -57,8 +57,9 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # The key is a delivery that a person cancelled or retried. The value is the key of its lane. The
-        # entry is removed when the settlement by the cancellation or retry is durable.
+        # Each delivery that a person's order (cancel or retry) has just ended or made due, with the key
+        # of the delivery's lane. A settlement records the order's effect. The entry is removed when this
+        # settlement is durable.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait until a settlement in `_ending` is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -253,9 +254,9 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # During the read, `recall` can have put the lane into `wanted`, so that its deliveries are read
-        # and their waits shortened. No second read is needed for this: after the read, the caller has
-        # shortened the waits of `deliveries`.
+        # During the read, `recall` can have put the lane into `wanted`: the lane's deliveries were to be
+        # read, so that their waits could be shortened. No second read is needed for this, because the
+        # caller of `reload` has already shortened the waits of `deliveries`.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None

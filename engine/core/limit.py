@@ -206,10 +206,11 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. Lower the limit, except if the window had the larger of
-        the two widths (`_more`): then only the larger width was too large.
+        """Handle a window with too many failures. If the window had the larger of the two widths
+        (`_more`), keep the limit, because only the larger width was too large. Otherwise lower the limit.
 
-        `known`: True if the window was compared with the window before.
+        `known`: there is a window before, with which this window was compared. Then the limit falls by
+        only a sixteenth (CAREFUL), but by at least 1. Otherwise the limit is halved.
         """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)

@@ -108,8 +108,9 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at` to the time when the rate allows an attempt, unless `opens_at` is already set to
-        an earlier time."""
+        """Make `opens_at` no later than the time when the rate allows an attempt. Call this if attempts
+        that a person asked for wait. Only the rate holds these attempts back, but `allow` can have set
+        `opens_at` to the end of a pause, or to the circuit's next probe."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)

@@ -137,8 +137,8 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return how many deliveries and bytes a read can bring into memory. `queue` is the class that is
-        read. It is None for a read of due retries or of a lane, which can use all memory."""
+        """Return how many deliveries and bytes a read can bring into memory. `queue`: the class of the
+        deliveries that are read. None: a read of due retries or of a lane, which can use all memory."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:

@@ -144,8 +144,8 @@ class Liveness:
         self._looked_at: float | None = None
 
     def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
-        """Take in one look at the table of nodes. `rows`: all rows of the table. `now`: the time of the
-        look on a monotonic clock, in seconds.
+        """Update the states of the nodes after one read of the table of nodes. `rows`: all rows of the
+        table. `now`: the time of the read on a monotonic clock, in seconds.
         `holders`: the nodes that hold leases. If a holder has no row, the holder is treated as a node
         that has no session and sends no heartbeats.
         """

@@ -26,7 +26,8 @@ REST_S = 0.1  # after the descriptors ran out
 # When another node becomes active, the connections to the former active node stay open for this time, so
 # that the last bytes of its answers still reach the clients.
 PARTING_S = 1.0
-# A request counts as answered if the last bytes came from the node, and this time has passed since.
+# If the last bytes that a connection carried came from the node, and the connection has carried no bytes
+# for this time since then, the client's request counts as answered.
 QUIET_S = 0.05
 NO_CLIENT: Address = ("", 0)  # of a link that carries no connection
 

@@ -200,9 +200,10 @@ class SettleStore(Protocol):
     """The one statement that makes outcomes durable."""
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write the group. If the outcome of a run is unknown, the group can be written again without
-        harm. An attempt that exists already is not inserted again. A delivery whose attempt count is not
-        `Settlement.expects` is not updated. Only attempts and states that this run wrote are counted."""
+        """Write the group. If it is unknown whether a call wrote the group, the caller can set the
+        group's `again` and call `settle` with the group once more. No call inserts an attempt that exists
+        already, or updates a delivery whose attempt count is not `Settlement.expects`. Each call counts
+        only the attempts and states that it has written itself."""
 
 
 # --- reading back ----------------------------------------------------------------------------------

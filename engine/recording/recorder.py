@@ -88,8 +88,8 @@ class Recorder:
         measures: Measured | None = None,
         workers: int = 1,
     ) -> None:
-        """`relieved` is called when `outcomes` allows more workspaces to begin attempts. `workers`: how
-        many workers write outcomes to the database."""
+        """`relieved` is called when workspaces that were held (see `OutcomeQueue.holds`) can begin
+        attempts again. `workers`: how many workers write outcomes to the database."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)

@@ -108,8 +108,8 @@ def fitting(span: ReadRange, leg: Leg, queued: QueuedReplays, now: float) -> Fit
 
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
-    """Return True if a leg still waits for the lane `blocked`: the lane has no room, and the leg cannot
-    park it."""
+    """Return True if a leg (see `PARKED`) must still wait until the lane with the key `blocked` has room.
+    A leg does not wait for a stuck lane, unless it has PARKED parked lanes already: it parks the lane."""
     if queued.lane_open(leg.destination, blocked, now):
         return False
     return len(leg.parked) >= PARKED or not queued.stuck(leg.destination, blocked, now)
@@ -126,9 +126,9 @@ def _until(
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
     """Return the originals (deliveries to replay) that this step counts as skipped: each id and its lane.
 
-    `span.lost` has all originals in the range whose event is gone. If this step parks a lane, the result
-    leaves out the lane's originals beyond the lane's id in `parks`. A later read of the lane begins after
-    this id, and counts these originals.
+    `span.lost` has all originals in the range whose event is gone. `parks` has the lanes that this step
+    parks (see `PARKED`), each with the id after which the later reads of the lane begin. These reads
+    count the lane's originals beyond this id, so the result leaves them out.
     """
     return {
         key: lane

@@ -166,8 +166,8 @@ class Routes(Protocol):
         evaluated."""
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
-        """Return a new delivery for each of the events that the rules and filters route to the
-        destination. Each delivery's own id equals the id of its event."""
+        """Return a delivery, which is not stored, for each of the events that the rules and filters route
+        to the destination. The delivery's id is the id of the event."""
 
 
 class Reading(Protocol):

@@ -46,7 +46,7 @@ class JudgingTime:
         now: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`cpu` returns the CPU time of this thread, without the time of other processes."""
+        """`cpu` returns the CPU time that this thread has used, in seconds."""
         self._now = now
         self.cpu = cpu
         self._debts: dict[Debtor, _Debt] = {}

@@ -48,8 +48,8 @@ class RouteCache(Generic[R]):
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
-        """Keep a route with its number of `rules`. If the route's weight exceeds MOST_EACH, it is not
-        kept."""
+        """Keep a route. `rules`: the number of the route's rules. If the route's weight (`rules` + 1)
+        exceeds MOST_EACH, the route is not kept."""
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 

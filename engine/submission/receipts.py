@@ -43,7 +43,8 @@ Done = Callable[[Reply], None]
 
 
 class Accepted(Struct, gc=False):
-    """An event that passed every check, with its deliveries and the key that it claims."""
+    """An event that passed every check, with its deliveries. `claim`: the claim of the event's
+    idempotency key, or None if the event has no such key."""
 
     event: Event
     deliveries: list[Delivery]

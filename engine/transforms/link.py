@@ -240,7 +240,8 @@ class Link:
             self.lose(_TOOK_LONG)
 
     def _used_s(self) -> float:
-        """Return the CPU time of the process, from its CPU clock in the kernel."""
+        """Return the CPU time that the worker's process (`process`) has used. The kernel has a CPU clock
+        for each process."""
         try:
             return time.clock_gettime((~self.process.pid << 3) | 2)
         except OSError:

@@ -49,8 +49,7 @@ WHERE environment = $1::integer AND destination = $2::uuid"""
 
 
 class Rollup:
-    """The roll-up of destinations, after reads of analytics that cover a long period. Owner: the trio
-    thread."""
+    """The roll-ups of destinations' counters (see the module's docstring). Owner: the trio thread."""
 
     def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
         self._pool = pool

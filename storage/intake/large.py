@@ -43,13 +43,12 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it:
-    the distance of the part's first seq from the group's base.
+    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it.
+    The group's base (its first seq) plus this number is the part's first seq.
 
-    A part has some events with all their rows. The rows of destinations and customers are in a part of
-    their own. Its number is 0, because backlog rows need the group's base itself. This part is yielded
-    last, because its rows stay locked from their write to the commit, and other statements can wait for
-    them.
+    A part has some events with all their rows. The last part has the group's backlog rows and customers.
+    Its rows stay locked from their write to the commit, and other statements can wait for these rows.
+    With the last part, the number 0 is yielded: the `low_seq` of a backlog row is the group's base.
     """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}

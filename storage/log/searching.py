@@ -14,8 +14,9 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# The most rows that a walk examines before the search begins, if the rows are scattered on the disk. Each
-# scattered row is probably in a page of its own. To read this many scattered rows takes about 5 ms.
+# If rows are scattered on the disk, each row is probably in a page of its own. A walk then examines this
+# many rows first, which takes about 5 ms. If none of these rows matches, the search begins. Otherwise the
+# search begins only if the walk finds too few rows among EXAMINED rows (see `storage.log.walk`).
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
 # The least length of the first window. Without this limit, the window would be only some seconds long if

@@ -91,8 +91,8 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        # A token lasts for five minutes. After three quarters of that time, the frame gets the token of
-        # another customer.
+        # A token lasts for five minutes. After three quarters of that time, the page requests a new token
+        # for the frame. The route above answers with a token of another customer.
         page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()

@@ -36,8 +36,8 @@ def a_read(machine: DestinationMachine) -> ReadRequest:
 def worked_off(
     machine: DestinationMachine, now: float, answer: Callable[[ReadRequest], None]
 ) -> list[int]:
-    """Send all waiting deliveries, and give each read request of the machine to `answer`. Return the seqs
-    in the order in which the deliveries were sent.
+    """Send all waiting deliveries. Each time the state machine asks for a read of the store, give its
+    `ReadRequest` to `answer`. Return the seqs in the order in which the deliveries were sent.
     """
     done: list[int] = []
     for _ in range(200):

@@ -190,7 +190,8 @@ def test_two_servers_of_one_part_can_share_a_machine() -> None:
 
 
 def seen_by(me: str, *rows: NodeRow, seconds: int = 0) -> Liveness:
-    """Return the `Liveness` of the node `me`, after `me` has read the same `rows` once a second."""
+    """Return the `Liveness` of the node `me`. It has read the same `rows` at the instants 0 s, 1 s, 2 s
+    and so on, the last time at `seconds`."""
     liveness = Liveness(me)
     for instant in range(seconds + 1):
         liveness.observe(rows, float(instant))

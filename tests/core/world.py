@@ -258,8 +258,9 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """If the fast path is open, let the state machine take a turn. If the fast path is still open
-        after the turn, return the turn's commands. Otherwise return None.
+        """If the fast path is open, take a turn (see `turn`, which also carries out the commands). If the
+        fast path is still open after the turn, return the turn's commands. If the fast path was not open,
+        or the turn has closed it, return None.
         """
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read

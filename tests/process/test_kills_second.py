@@ -1,4 +1,5 @@
-"""SIGKILL and lost connections during replays and retries: each delivery is sent again once."""
+"""Replays and retries while Angarium's process or its database is killed, and while connections are lost.
+Each replay and each retry sends its delivery once. Each kill of the process can repeat this once."""
 
 import random
 import signal

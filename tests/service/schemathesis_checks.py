@@ -10,8 +10,9 @@ import schemathesis
 from schemathesis import Case, CheckContext, Response
 
 ACCEPTED = {401, 403, 404, 409}
-# The reasons that no schema can express. An entry is a pattern for the path of a field and a pattern for
-# the message about the field. Each field that a refusal names must match an entry.
+# The API refuses some requests for these reasons, which no schema can express. An entry is a pattern for
+# the path of a field and a pattern for the message about the field. Each field that a refusal names must
+# match an entry.
 BEYOND_SCHEMAS = [
     (r"cursor", r"is not a cursor of this list"),
     (r"from", r"is after to"),

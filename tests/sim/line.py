@@ -107,8 +107,8 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """Cancel the statement at once if its process is dead. If the process lives, let the cancellation
-        wait for the statement's answer."""
+        """Cancel the task that waits for the statement. If the task's process is dead, cancel it at once.
+        If the process lives, the task first gets the statement's answer, and is cancelled after that."""
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED

@@ -97,8 +97,8 @@ class Telling:
         **fields: Any,
     ) -> list[str]:
         """Post one event for each mark. A mark is a text that only this event's payload contains.
-        `relayed`: the process to which the request is relayed, or None. If the answer is `accepted`, the
-        history also gets each event's row. The id of an event is its mark."""
+        `relayed`: the process to which the request is relayed, or None. If the answer is `accepted`, each
+        event is stored, too: the history gets its row. The mark is also the event's id."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()

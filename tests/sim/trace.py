@@ -22,8 +22,8 @@ class Fact(Struct, frozen=True, tag=True):
 
 class Booted(Fact, frozen=True):
     """A process began. It works for the part with the number `part`, of `parts` parts in all. It takes
-    over the slots of this part from the processes that have them. `clock_s`: how far the process's clock
-    is ahead at its start, before any jump."""
+    the leases of this part's slots (see `engine.nodes.parts`) from the processes that hold them.
+    `clock_s`: how far the process's clock is ahead at its start, before any jump."""
 
     process: int
     clock_s: float = 0.0

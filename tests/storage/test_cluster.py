@@ -1,4 +1,5 @@
-"""Rows that machines must agree on: the number of parts, and drains."""
+"""The rows that all machines of a database share: the number of parts, the machines' names, and the
+drained machines."""
 
 import pytest
 import trio

@@ -211,8 +211,9 @@ def _alike(one: Outcome, other: Outcome) -> bool:
 
 
 def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
-    """Return True if the two outcomes may differ because a client sent a head for a stream that was used
-    before. The fast path ends the connection. `h2` can reset only the stream."""
+    """Return True if a difference between the two outcomes is allowed: the client sent a head whose
+    stream number is not higher than that of the head before. The fast path ends the connection in this
+    case, but `h2` sometimes resets the stream and keeps the connection."""
     last = 0
     while len(data) >= 9:
         number = int.from_bytes(data[5:9], "big") & 0x7FFFFFFF

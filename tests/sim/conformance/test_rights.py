@@ -1,5 +1,5 @@
-"""Processes take parts from each other. After every step, a process has the same rights on both
-databases."""
+"""Processes take parts from each other, on the simulated database and on PostgreSQL. Both databases allow
+and refuse the same writes of each process, and have the same rows after every step."""
 
 from random import Random
 

@@ -1,7 +1,8 @@
 """Backlog rows at the end of a history. A destination with unsettled deliveries has one backlog row. A
-destination without such deliveries has none, unless the destination is disabled.
+destination without unsettled deliveries has no backlog row.
 
-After a crash, the backlog row of a disabled destination can stay until the destination is enabled.
+A disabled destination is an exception. If its deliveries are settled, it can still have its backlog row:
+after a crash, this row stays until the destination is enabled.
 """
 
 from collections.abc import Iterator

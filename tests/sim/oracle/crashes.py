@@ -10,9 +10,13 @@ CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 
 def judged_until(sight: Sight, sending: Sending) -> float:
-    """Return the latest instant at which an actor can have judged an outcome. If the actor crashes, the
-    next actor judges the outcome. The next actor begins when all attempts under way have ended. Each
-    crash that the history has in this time moves the instant further."""
+    """Return the latest instant at which an actor can have judged the outcome of `sending`. Without a
+    crash, this is the end of `sending`.
+
+    If the actor crashes between the start of `sending` and this instant, the next actor judges the
+    outcome. The next actor begins up to PAUSE_S after the crash, and not before all attempts under way
+    have ended, so the instant becomes later. A further crash before the new instant makes it later again.
+    """
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:

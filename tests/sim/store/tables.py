@@ -27,7 +27,8 @@ Place = tuple[int, str]  # environment and id
 
 
 class Tables:
-    """All rows. Owner: the synchronous work of one statement at a time."""
+    """All rows of the simulated database. Owner: the statement that runs. A statement's work is
+    synchronous, so only one statement runs at a time."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now  # the database's own clock
