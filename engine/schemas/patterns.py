@@ -182,7 +182,7 @@ def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
     multiply the number of places (see `alive`) of the element before them, True if the number of
     repetitions can vary, and the position after the quantifiers. The factor of `{2,5}` is 5, and of
     `{2}{3}` 6. The factor of `*` is 1, because all repetitions use the same places. The factor of `{2,}`
-    is 3, because `x{2,}` has the places of `xxx*`."""
+    is 3, because `a{2,}` has the places of `aaa*`."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":

@@ -46,8 +46,8 @@ To let the server deliver, remove this file and start the server again.
 # key, and a server does not start with it. Without any key file, a server would start and make a new key,
 # which decrypts none of the secrets.
 _NO_KEY = """\
-# The backup had no master key: replace this text with the key that made the backup.
-# (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
+# The backup had no master key. Replace this text with the master key of the server that was backed up.
+# (Or give it to the server by ANGARIUM_MASTER_KEY.) Without this key, the database's secrets are lost.
 """
 STATED = f"{DATABASE}/backup_manifest"
 # The members that a restoration leaves out without a warning, because every archive has them.
