@@ -8,7 +8,8 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a figure. `demanded`: the limit. `stretch`: a stricter goal."""
+    """A bar: a limit for the median of a figure. `demanded`: the limit's value. `stretch`: the value of a
+    stricter limit, which is only a goal."""
 
     figure: str
     at_most: bool

@@ -8,7 +8,7 @@ REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
 # A field that holds a JSON Schema is an object or a boolean. The usual ways to state this break client
 # generators. From an `anyOf` of the two types, openapi-generator makes Java that does not compile, and
-# oapi-codegen refuses a list of the two types. So the document excludes all other types, listed here.
+# oapi-codegen refuses a list of the two types. So the field's schema has a `not` with all other types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 

@@ -48,8 +48,8 @@ class Bodies:
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return a function from an event's number to the number of the event's type. If the plan has no
-        types, the function returns the event's lane."""
+        """Return a function that takes an event's number and chooses the event's type. It returns the
+        number of this type. If the plan has no types, the function chooses the event's lane instead."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:

@@ -92,7 +92,7 @@ class MemoryShare:
         self._deliveries = self._bytes = self._waiting = 0
 
     def report(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Report the change of this share to the sum."""
+        """Add the change of this share since the last report to the sums in `Memory`."""
         deliveries, size = mailbox.deliveries, mailbox.bytes
         if machine is not None:
             window = machine.window
@@ -104,7 +104,8 @@ class MemoryShare:
             self._deliveries, self._bytes = deliveries, size
 
     def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Report this share as `report` does, and the number of waiting deliveries."""
+        """Call `report`. Also add the change in the number of this actor's waiting deliveries to the
+        number of its environment."""
         self.report(mailbox, machine)
         waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
         if waiting != self._waiting:

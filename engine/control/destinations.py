@@ -208,7 +208,7 @@ class DestinationCommands:
 
         def change(present: DestinationRecord) -> DestinationRecord:
             # If the URL or the template has changed since the receiver answered 410 or failed, the
-            # destination has a new receiver. Then the destination stays enabled.
+            # destination has a new receiver, and is not disabled.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

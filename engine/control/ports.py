@@ -111,8 +111,7 @@ class DestinationStore(Protocol):
         """Return the present version."""
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return a destination's present version, whatever its environment. Only read models need
-        this."""
+        """Return a destination's present version by its id alone, for the loader of the read models."""
 
     async def page(
         self,
@@ -185,7 +184,7 @@ class CustomerStore(Protocol):
         """Return an account."""
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account, whatever its environment. Only read models need this. Return None if the
+        """Return an account by its id alone, for the loader of the read models. Return None if the
         account never had a name, quotas or permissions."""
 
     async def page(
@@ -255,7 +254,7 @@ class RuleStore(Protocol):
         """Return a rule."""
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule, whatever its environment. Only read models need this."""
+        """Return a rule by its id alone, for the loader of the read models."""
 
     async def page(
         self,
@@ -283,10 +282,10 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """The customer's events among the next events that were examined for a request to erase. `ids`: the
-    customer's events that still have contents. `erased`: how many of the customer's examined events were
-    erased since the request. `through`: the id of the last examined event. `end`: True if no more events
-    follow."""
+    """The result of one read for a request to erase a customer's contents. The read examines the next
+    events beyond the request's cursor. `ids`: the customer's examined events that still have contents.
+    `erased`: how many of the customer's examined events were erased since the request, no matter why.
+    `through`: the id of the last examined event. `end`: True if no more events follow."""
 
     ids: list[str]
     erased: int
@@ -308,7 +307,7 @@ class ErasureRows(Protocol):
         """Return the requests that are not finished."""
 
     async def events(self, request: Erasing) -> CustomerEvents:
-        """Return a bounded number of the events beyond the cursor."""
+        """Examine a bounded number of the events beyond the request's cursor."""
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
         """Move the cursor of a request to `through`. If `at_ms` is given, the request is finished."""

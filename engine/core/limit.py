@@ -30,10 +30,10 @@ LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
 # A duration is rounded to whole milliseconds, and includes time that the engine itself took.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
-# The gain measures what a larger width is worth. The gain is 1 if answers took equally long at both
-# widths, and 0 if the additional attempts only waited at the receiver. If the gain is below WORTH, the
-# limit falls. WORTH is small, because a limit that is too low costs throughput, and a limit that is too
-# high costs little.
+# The gain measures what a width above the limit is worth. The gain is 1 if answers took as long at this
+# width as at the limit, and 0 if the additional attempts only waited at the receiver. If the gain is
+# below WORTH, the limit falls. WORTH is small, because a limit that is too low costs throughput, and a
+# limit that is too high costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the bound of `gain - WORTH`, which chance or a sudden change can make large
 # The pace is how strongly one comparison changes the limit. The first pace is PACE, so that one
@@ -120,9 +120,9 @@ class AdaptiveLimit:
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Count an attempt that has ended. `full`: whether the destination had as many attempts in
-        flight as the width allows, just after its last attempts began. Returns whether `width` may have
-        changed."""
+        """Count an attempt that has ended. `full`: whether the destination's attempts in flight used up
+        the width (see `Throttle.sent`), just after its last attempts began. Returns whether `width` may
+        have changed."""
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:

@@ -50,7 +50,7 @@ class Throttle:
         self.opens_at: float | None = None  # when to call `allow` again, if it allowed too few
         self.changed = False  # whether the state of a snapshot has changed
         self.width = config.concurrency
-        self.full = False  # whether the attempts in flight reached `width` when the last ones began
+        self.full = False  # whether the attempts in flight used up `width` when the last ones began
         self.limit: AdaptiveLimit | None = None
         kept = None if snapshot is None else self._restore(config, now, snapshot)
         if config.adapts:
@@ -117,9 +117,9 @@ class Throttle:
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # If only replays wait, at most `width - 1` attempts can be in flight, because the picker keeps
-        # one slot free for live deliveries. The width must count as used in this case too. Therefore
-        # `full` always requires only `width - 1` attempts in flight.
+        # `full` says that the attempts in flight use up the width. If only replays wait, `width - 1`
+        # attempts use it up, because the picker keeps one slot free for live deliveries. This method does
+        # not know which deliveries wait, so `width - 1` attempts are enough in all cases.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -179,10 +179,9 @@ class Throttle:
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. If it is known when the destination will count as failing
-        (`Failing.due_at`), `look` must be called again at that instant. The actor's next turn, which
-        calls `look`, begins at `opens_at` at the latest. Therefore set `opens_at` to that instant. An
-        earlier `opens_at` is kept."""
+        """Note whether deliveries wait. If `Failing.due_at` knows the instant when the destination will
+        begin to count as failing, this method sets `opens_at` to this instant, unless `opens_at` is
+        earlier. The actor's next turn then begins at `opens_at` at the latest, and calls `look` again."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()

@@ -173,8 +173,9 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether an arrival goes straight into memory. Call this only while all cursors of the
-        window are direct."""
+        """Return whether an arrival goes straight into memory: its seq must be above all known seqs of
+        its group, and it must fit into memory. Call this only while all cursors of the window are direct
+        (see the module's docstring)."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:

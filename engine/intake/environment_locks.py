@@ -73,7 +73,8 @@ class EnvironmentLocks:
 
     def refuse_waiting(self) -> None:
         """While the database is away, make the other intake refuse its waiting submissions for the
-        environments that this intake holds."""
+        environments that this intake holds. The other intake cannot begin to write these submissions
+        while this intake holds the environments."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)

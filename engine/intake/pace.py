@@ -95,8 +95,9 @@ class Pace:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     async def _worked_off(self, until: float) -> bool:
-        """Wait as `let_deliveries_go_first` says. Returns False if events of light environments must be
-        written first."""
+        """Wait as `let_deliveries_go_first` says, and return True at the end of this wait. Return False
+        as soon as events of light environments wait: the next group must write them before this wait
+        continues."""
         waits, ended = self._progress()
         if waits < AHEAD:
             return True

@@ -19,8 +19,8 @@ def read_key(value: bytes | None) -> str | None:
 
 
 def one_key(of_body: str | None, of_head: str) -> str:
-    """Return the key of a request that has a key in its header. Raises Refusal 400 if the body has
-    another key."""
+    """Return the key of a request that has a key in its header. Raises Refusal 400 if the body has a key
+    that differs from it."""
     if of_body is not None and of_body != of_head:
         raise invalid("idempotencyKey", "differs from the header Idempotency-Key: send one of them")
     return of_head

@@ -324,5 +324,5 @@ class Sender(Protocol):
         method raises an exception, the attempt has failed."""
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination. The caller has no attempt under way at the
-        destination, and can begin new attempts at any time."""
+        """Release what was prepared for a destination. Call this only while no attempt is under way at
+        the destination. After the call, new attempts can begin at any time."""

@@ -238,7 +238,8 @@ class ReplayStore(Reading, Protocol):
         The selections of these jobs are returned without their delivery ids, which can be many."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs with their parked lanes, in order of destination."""
+        """Return a job's legs in order of destination. A leg is one destination's share of the job. It
+        includes the lanes that it has skipped (`Leg.parked`)."""
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         """Return a job's replays that wait at a destination and were never attempted."""

@@ -121,11 +121,11 @@ def alive(pattern: str) -> int:
     A place is the part of a pattern that matches one character: a letter, an escape or a class. `[ab]x`
     has two places, and `x{5}` has five.
 
-    If the pattern begins with `^`, and has no alternatives outside of groups, the places before the first
-    element of variable length do not count. The n-th of these places can match only the n-th character of
-    the text, and this character can match at no other of these places. Of the element of variable length,
-    only one place counts, unless the element is a group. For a malformed pattern the number has no
-    meaning.
+    If the pattern begins with `^`, and has no flags and no alternatives outside of groups, the places
+    before the first element of variable length do not count. The n-th of these places can match only the
+    n-th character of the text, and this character can match at no other place. This first element also
+    begins at a fixed character. Unless it is a group, each character can therefore match at only one of
+    its places, and the element counts as one place. For a malformed pattern, the result has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -135,8 +135,8 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return the number of places of a pattern (see `alive`), the number of these places that `alive`
-    does not count after a `^`, and True if the pattern has alternatives outside of groups."""
+    """Return three values: the number of places of a pattern (see `alive`), how many of them do not count
+    if a `^` precedes the pattern, and whether the pattern has alternatives outside of groups."""
     # The groups that are open at `at`, the innermost group last. When a group is opened, its entry keeps
     # the values that `places` and `varies` have so far in the enclosing group. The two variables then
     # begin anew for the opened group.

@@ -151,7 +151,8 @@ class Identities:
             spawn(self._prepare, shown)
 
     def context(self, workspace: str, identity: MutualTls) -> ssl.SSLContext:
-        """Return the context of a workspace's identity. Raises the errors in UNUSABLE."""
+        """Return the TLS context that shows a workspace's client certificate (its identity) to receivers.
+        Raises an error in UNUSABLE if this context cannot be made."""
         shown = workspace, identity
         context = self._contexts.found.get(shown)
         if context is None:

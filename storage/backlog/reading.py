@@ -52,9 +52,10 @@ _WAITING_ROWS = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# Of the examined rows, returns those with a status in $5: at most $6 rows, and about $7 bytes. If the
-# statement finds fewer than $6 such rows, the query `tail` has the seq of the last examined row and the
-# number of examined rows, so that the next read can continue after this seq.
+# Of the examined rows, `picked` has those with a status in $5, at most $6 rows. The statement returns the
+# first picked rows, up to about $7 bytes. If neither limit is reached, the next read continues after the
+# last examined row: `tail` has its seq and the number of examined rows. Otherwise the next read continues
+# after the last returned row.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({waiting_rows}) x

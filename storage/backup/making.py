@@ -79,9 +79,9 @@ class Backup:
         progress: Progress = lambda step, done, total: None,
     ) -> None:
         """`keys`: the master keys. The first key makes the proof of the backup's origin. If no keys are
-        given, the first key in the data folder's key file makes it. `master_key`: include the keys of
-        this key file in the backup. `files_elsewhere`: the files are in an object store, so leave them
-        out."""
+        given, the first key in the data folder's key file makes the proof. `master_key`: whether to
+        include the keys of the data folder's key file in the backup. `files_elsewhere`: True if the files
+        are in an object store; the backup then leaves them out."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")

@@ -15,7 +15,7 @@ SLICE = 100
 async def made_in_slices(
     make: Callable[[Row], Made], rows: Iterable[Row], size: int = SLICE
 ) -> list[Made]:
-    """Call `make` with each row and return the results. Run a checkpoint after every `size` rows."""
+    """Call `make` with each row and return the results. Other tasks can run after every `size` rows."""
     made = []
     for number, row in enumerate(rows, 1):
         made.append(make(row))

@@ -141,9 +141,9 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the search that continues after the limit on examined rows. Return None without
-        `searchers`. Also return None if the selection has no filter, because then each examined row is a
-        result."""
+        """Return the search that continues a page if the walk has examined as many rows as it can. Return
+        None if there is no pool `searchers`. Also return None if the selection has no filter: then each
+        examined row is a result, so the page is full before the walk reaches this limit."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None

@@ -86,9 +86,11 @@ def stream(
 ) -> str:
     """Return the SQL for streams of a table's rows: one stream for each row of `source`.
 
+    - `source`: SQL of an item after FROM. The SQL of the other arguments can use its columns.
     - `key`: SQL of a value that identifies a stream.
-    - `led`: the names of the index's columns before the id. Each name is mapped to the SQL of the value
-      that the column must have. If `led` is None, the streams use the primary key.
+    - `led`: the columns that precede the id in the index that the streams use. Each column's name is
+      mapped to the SQL of the value that the column must have. If `led` is None, the streams use the
+      primary key.
     - `only`: SQL of further conditions.
     """
     order = ""

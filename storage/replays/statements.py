@@ -11,8 +11,8 @@ from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 from storage.ownership import INTAKE_OWNER
 from storage.replays.jobs import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 
-# The queries that read the rows to examine. $1: the environment. $2: the destination. The queries read at
-# most $5 rows, whose IDs are above $3 and below $4.
+# The queries for the rows to examine. $1: the environment. $2: the destination. Each query returns at
+# most $5 rows: those with the lowest IDs above $3 and below $4.
 _STRAIGHT = """
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid

@@ -120,9 +120,8 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Do nothing, because only the test's own commands change the leader here. The class for clusters
-        with Patroni has the same method: Patroni changes the leader, and this method tells the proxy.
-        """
+        """Do nothing: in this class, only the test's own commands change the leader. In the subclass
+        `tests.chaos.patroni.Pair`, Patroni changes the leader, and `Pair.followed` tells the proxy."""
         del tell
         yield
 

@@ -1,8 +1,10 @@
 """A fuzzer for one door, guided by branch coverage: `python -m tests.fuzz DOOR --minutes 5`.
 
-The fuzzer needs the package atheris, which is not a dependency of ours. An input that raises is kept in
-the corpus, in a file with the input's hash as its name. The developer who fixes the bug gives the file a
-better name. Some small inputs that reach new branches are kept too.
+A door is a piece of our code that reads a stranger's bytes (see `tests.fuzz.door`). The fuzzer needs the
+package atheris, which is not a dependency of ours. If the check of an input raises an error, or takes too
+much time or memory, the input is kept in the corpus, in a file whose name contains the input's hash. The
+developer who fixes the bug gives the file a better name. Some small inputs that reach new branches are
+kept too.
 """
 
 import argparse

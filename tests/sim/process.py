@@ -268,8 +268,8 @@ class Process:
     # --- its life
 
     def children(self) -> list[Child]:
-        """Return the supervised children, as in `api.composition.Server.children`. Children that
-        histories do not use are left out."""
+        """Return the supervised children, as in `api.composition.Server.children`, without the children
+        that a simulated history does not need."""
         return [
             child("timers", self.timers.run),
             child("commands", self.commands.tasks.serve),

@@ -86,11 +86,12 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return a delivery's passage through its lane.
+    """Return a delivery's passage through its lane (see `Passage`).
 
-    A request that was perhaps sent before a requeue is not taken as the delivery's success, because the
-    requeue has given the delivery another seq. A request of a process that perhaps did not own the
-    database has no effect on the passage.
+    A requeue gives the delivery another seq, and thereby another position in its lane. The passage is
+    about the position after the requeue. So a request that was perhaps sent before the requeue is not
+    taken as the delivery's success. A request of a process that perhaps did not own the database has no
+    effect on the passage.
     """
     sent = [
         each
