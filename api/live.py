@@ -205,8 +205,9 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # If a listener has joined meanwhile, `join` has emptied `_sent`. Leave `_sent` empty, so that the
-        # next messages have all values: the new listener needs all of them.
+        # A message leaves out the values that are already in `_sent`. If a listener has joined since this
+        # call began, `join` has emptied `_sent`. Then leave `_sent` empty, so that the next messages have
+        # all values, because the new listener has none yet.
         if self._sent is before:
             self._sent = {**present, "replays": before.get("replays")}
 

@@ -116,7 +116,8 @@ async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alon
 async def fill_log(
     bridge: Bridge, filled: Filled, deliveries: int, days: float, *, varied: bool = True
 ) -> int:
-    """Create only deliveries, events and attempts; return the latest instant in milliseconds.
+    """Create only deliveries, events and attempts. Return the end of the time over which the deliveries
+    are distributed, in milliseconds.
 
     `varied`: 1 % of the deliveries are replays, a third are CRITICAL, and the errors have the categories
     1 to 13. Otherwise there are no replays, no CRITICAL deliveries, and only the categories 6 to 13.

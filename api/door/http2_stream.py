@@ -260,8 +260,8 @@ class StreamRequest(StreamAnswering):
         """Begin to stream the body to the application.
 
         From now on the application's budget, not the door's, counts the bytes of the body. So this call
-        frees the part of the door's budget that the held bytes have used. The body can be slow as long as
-        it keeps coming. A long body can get a larger window.
+        frees the part of the door's budget that the held bytes have used. Also from now on, the client
+        can send the body slowly (see `Progress`), and a long body can get a larger window.
         """
         if self._exchange is not exchange:
             return

@@ -30,7 +30,8 @@ class Progress:
         self._since: float | None = None  # the start of the present wait; None: no wait
 
     def stream(self) -> None:
-        """Allow a slow body from now on, as long as it keeps coming."""
+        """From now on, give the client more time for each byte that has come. So a body can be slow, but
+        must keep coming (see `Limits.stream_floor`)."""
         self.streamed = True
 
     def wait(self, now: float) -> float:
@@ -148,8 +149,8 @@ class Passing(Answering):
         """Begin to stream the body to the application.
 
         From now on the application's budget, not the door's, counts the bytes of the body. So this call
-        returns to the door's budget what the held bytes have drawn from it. The body can be slow as long
-        as it keeps coming.
+        returns to the door's budget what the held bytes have drawn from it. Also from now on, the client
+        can send the body slowly (see `Progress`).
         """
         if self._exchange is exchange:
             self._give_back()

@@ -84,7 +84,7 @@ class DestinationActor:
             self.wake()
 
     def reread(self, low_seq: int) -> None:
-        """Drop the state machine. Read the store from `low_seq` or the checkpoint's lower seq on."""
+        """Drop the state machine. Read the store from min(`low_seq`, `checkpoint.low_seq`) on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()

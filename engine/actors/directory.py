@@ -244,8 +244,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Only an actor can discard the destination's dead letters. `dirty` notes the backlog row that
-            # was written with the status ARCHIVED: the intake deletes the row when the actor has left.
+            # Only an actor can discard the destination's dead letters. The archiving also wrote a backlog
+            # row. Because of the entry in `dirty`, the intake deletes this row after the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return

@@ -157,8 +157,10 @@ class Mailbox:
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
         """Note deliveries that arrive while the store is read for a new state machine. Each call makes
-        its own spills, one for each class. After the read, `Unsettled.tell` ignores the spills that the
-        read has counted. If there are MAX_NOTES spills, the deliveries are added to these spills."""
+        its own spills (see `Spill`), one for each class. After the read, `Unsettled.tell` ignores each
+        spill whose deliveries the read has counted. When there are MAX_NOTES spills, a call adds its
+        deliveries to the last spill of their class instead. If the read has counted only a part of such
+        a spill, this part is counted twice, until `Backlog.recount` corrects the count."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -186,7 +188,7 @@ class Mailbox:
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
         """Pass messages to the state machine until about `most` are passed. Returns how many were passed.
-        A message with n deliveries counts as n messages."""
+        A message with n deliveries counts as n messages, an answer with n deliveries as n + 1."""
         messages = self.messages
         left = most
         while messages and left > 0:
@@ -233,8 +235,8 @@ class Mailbox:
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
     """Pass all deliveries of an answer to the state machine in one call. An answer cannot be divided: for
-    the state machine, the end of the call is the end of the answer. Returns the number of messages that
-    the answer counts for."""
+    the state machine, the end of the call is the end of the answer. Returns how much of the limit `most`
+    of `pass_on` the answer uses up: one for the answer, and one for each delivery in it."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -275,7 +275,7 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Remove and return the settlements. Call this only if `commands` would return nothing else."""
+        """Remove and return the settlements. Call this only if there are no other `Commands`."""
         settled, self._settle = self._settle, []
         return settled
 

@@ -156,7 +156,8 @@ class PatternIndex(Generic[T]):
 
     @staticmethod
     def _join(above: _Node[T], segment: str, node: _Node[T]) -> None:
-        """Merge a node with its child, if it has only one. No pattern may end at the node."""
+        """Merge a node with its child if the node has only one child. Call this only for a node at which
+        no pattern ends (see `bare`)."""
         only = node.only_child()
         if only is not None:
             above.put(segment, _Node(f"{node.label}.{only.label}", only))

@@ -315,9 +315,9 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The first rows of the answer can be retries that are already in memory. `known` is the number
-        # of these retries, and the request asks for this many rows more. If memory has little room, and
-        # rows of known retries would fill much of the answer, the read is put off.
+        # The answer can begin with rows of `known` retries that are already in memory. These rows need no
+        # room, so the request asks for `gain` + `known` rows. If memory has little room, and these rows
+        # would be a large part of the answer, no read begins now: it would bring little for its cost.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

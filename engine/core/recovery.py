@@ -40,8 +40,9 @@ def forget_former(
     now: float,
 ) -> None:
     """Remove from `uncommitted` the deliveries that arrive again with a higher seq. Such a delivery was
-    requeued. A delivery can be requeued only when its earlier end is committed. If the read under way
-    returns the delivery's row from before the requeue, this row is ignored."""
+    requeued. A delivery can be requeued only when its earlier end is committed. The read under way can
+    still return the delivery's row from before the requeue. Therefore the row's seq is put into
+    `settled` of this read, so that `is_stale` recognizes the row."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

@@ -1,9 +1,13 @@
 """The retry schedule of a delivery. Instants are seconds since the epoch.
 
-A PATCH can change the schedule while a delivery waits for its retry. The delivery keeps its due time,
-except if it would wait longer than the longest delay of the new schedule: then it waits only for that
-delay. If the new schedule allows no further attempt, the delivery is due as soon as it is in memory, at
-its old due time at the latest. It is then dead-lettered instead of sent.
+A PATCH can change the schedule while a delivery waits for its retry. There are three cases:
+
+- The new schedule allows no further attempt. A delivery in memory becomes due at once. A delivery in the
+  store becomes due when it is read, which happens at its old due time or before. When the delivery is
+  due, it is dead-lettered instead of sent.
+- The delivery would wait for longer than `longest_wait_s` from now. Then it waits for `longest_wait_s`
+  from now. For a delivery in the store, "now" is the time when it is read.
+- Otherwise the delivery keeps its due time.
 """
 
 import math

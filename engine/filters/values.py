@@ -42,7 +42,8 @@ def equal(left: Any, right: Any, facts: Facts) -> bool:
 
 
 def ordered(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two operands for `<`, `<=`, `>` or `>=`. Raises EvaluationError if they have no order."""
+    """Return `left` and `right`, the operands of `<`, `<=`, `>` or `>=`, ready to be compared: if one of
+    them is a float, both are converted to floats. Raises EvaluationError if they have no order."""
     kind, other = type(left), type(right)
     if kind is other and kind in (int, str, bool):
         return left, right

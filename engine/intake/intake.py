@@ -1,7 +1,7 @@
 """The intake: it makes waiting submissions durable with one group commit, then answers their callers.
 
 One group is open at a time. While it commits, the next group gathers. Backlog rows are deleted between
-two groups. The two intakes never write for the same environment at once: see `EnvironmentLocks`.
+two groups. The two intakes of `Intakes` never write for one environment at once (`EnvironmentLocks`).
 """
 
 from collections import deque

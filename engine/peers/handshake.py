@@ -67,8 +67,9 @@ async def dial(
     Otherwise the result is NO_TLS.
 
     Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release:
-    an older release treats the link as a client's connection. It takes the addresses that follow the
-    handshake for a malformed HTTP request, and changes nothing.
+    an older release treats the link as a client's connection. The clients' addresses, which the dialler
+    sends after the handshake, are then a malformed HTTP request. The acceptor refuses this request, and
+    closes none of the clients' connections.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)

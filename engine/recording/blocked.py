@@ -18,9 +18,10 @@ import trio
 from engine.core.records import Settlement
 from engine.recording.group import QueuedOutcome, ids_of
 
-# Seconds between two tries of single outcomes that are known to be blocked. Each try waits at most 0.1 s
-# for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`). Therefore these tries take at most a tenth
-# of the recorder's time.
+# Seconds. After a try in which an outcome was blocked alone, the recorder waits this long before it again
+# tries any outcome that is known to be blocked alone, even one of another lane. Each try waits at most
+# 0.1 s for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`). Therefore these tries take at most a
+# tenth of the recorder's time.
 AGAIN_S = 1.0
 
 log = structlog.get_logger("angarium.recorder")

@@ -1,4 +1,5 @@
-"""The groups of outcomes that the recorder writes with one statement each, and the settled replays."""
+"""The groups of outcomes that the recorder writes with one statement each. Also here is `SettledReplays`:
+the outcomes of replays that the recorder has written, and that wait for the replay runner."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,8 +1,9 @@
 """The admission of a chunk: the choice of originals whose lanes have room, and the queue entry that
 writes their replays.
 
-If a lane is stuck, the leg parks the lane, and continues with the other lanes. If a lane is only full,
-the leg waits until the lane has room.
+If a lane is stuck (see `QueuedReplays.stuck`), the leg parks the lane: it continues with the other lanes,
+and reads the originals of this lane later. If a lane has no room but is not stuck, the leg waits until
+the lane has room.
 """
 
 import math
@@ -20,10 +21,9 @@ from engine.replay.ports import Chunk, Reading, ReadRange, ReplayStore
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# A leg (a job's share at one destination) parks a lane that is stuck (see `QueuedReplays.stuck`): it
-# skips the lane's originals, and later reads this lane alone. Such a read also examines the rows of the
-# other lanes. This is the limit on the parked lanes of one leg. If one more lane is stuck, the
-# destination itself is probably at fault, and the leg waits.
+# The limit on the parked lanes of one leg (a job's share at one destination). The leg skips the originals
+# of a parked lane, and later reads this lane alone. Such a read also examines the rows of the other
+# lanes. If one more lane is stuck, the destination itself is probably at fault, and the leg waits.
 PARKED = 256
 
 

@@ -28,8 +28,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     `from_ms` (inclusive) and `to_ms` (exclusive) limit the time of the deliveries' creation, in Unix
     time. `event_types` are patterns, as in a routing rule. In a job that cancels or retries, `statuses`
-    are among WAITING. Only a job that cancels or retries can have a `customer` (an external id) and a
-    `limit`.
+    has only statuses of the tuple WAITING. Only a job that cancels or retries can have a `customer` (an
+    external id) and a `limit`.
     """
 
     destination: str | None = None

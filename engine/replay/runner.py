@@ -107,8 +107,9 @@ class ReplayRunner:
         """Run jobs until cancelled."""
         self.jobs.clear()
         self._queued = QueuedReplays()
-        # During an outage, `nudge` makes each try of `_rounds` begin with a read of the jobs from the
-        # store. Without this read, a try without any statement would seem to be the outage's end.
+        # During an outage, `outage` calls `nudge` before each new try of `_rounds`. The try then begins
+        # with a read of the jobs from the store. Without this read, a try could send no statement at all,
+        # because no job has a step to do now. `outage` would take its success for the outage's end.
         outage = Outage("replays", longest_pause_s=RETRY_S, meanwhile=self.nudge)
         while True:
             await outage.outlast(self._rounds)

@@ -165,9 +165,9 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # This is the first element of variable length. `before` counts all places before this
-            # element. If the element is a letter or a class, it has `most` places. A character of the
-            # text can match at only one of them, so `before` also counts `most` - 1 of them.
+            # This is the first element of variable length. `before` is the number of places that `alive`
+            # does not count: the places before this element and, unless the element is a group, all but
+            # one of its own `most` places. One character can match at only one of these `most` places.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -226,11 +226,11 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # Each application of a pattern to a value adds at least 2 + pattern_size // 16 to the schema's weight
-    # (see `engine.schemas.weight`). For each pattern, its places (elements that match one character) are
-    # divided by this addition. `dearest` is the largest quotient. All patterns that apply to one text add
-    # at most `weight` together. So a character of the text can match at no more than `weight` * `dearest`
-    # places.
+    # Each application of a pattern to a value adds at least 2 + pattern_size // 16 units to the schema's
+    # weight (see `engine.schemas.weight`). For each pattern, the loop divides the number of places that
+    # `alive` returns by these units. `dearest` is the largest quotient. All applications of patterns to
+    # one value add at most `weight` units together. So one character of a text can match at no more than
+    # `weight` * `dearest` places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

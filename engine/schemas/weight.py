@@ -227,8 +227,8 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # `into` does not name this member or item yet. So the subschemas of `into.other` apply to
-                # it, and its new entry in `into.named` begins with these subschemas.
+                # `into.named` has no entry for this member or item yet, so until now the subschemas of
+                # `into.other` applied to it. Its new entry begins with a copy of these subschemas.
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Applications = {} if name is None else fan.other

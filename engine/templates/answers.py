@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The error categories that follow from the status of a receiver's answer; a success has the category
-# None. A template's rules judge only outcomes of these categories, and not a timeout, for example.
+# A template's rules judge only outcomes with these categories: None (a success), and the error categories
+# that follow from the status of a receiver's answer. For example, the rules do not judge a timeout.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)

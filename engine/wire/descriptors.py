@@ -67,8 +67,8 @@ class Descriptors:
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if this workspace should close a connection, because a race that waits for a
-        descriptor (see the module) could use the connection's descriptor."""
+        """Return True if this workspace should close a connection, because a race (connection attempts,
+        see the module) waits for a descriptor and could use the descriptor of this connection."""
         return self._queue.count > 0 and (self.used >= self.limit or workspace in self._queue)
 
     def take(self, workspace: str) -> bool:

@@ -103,9 +103,9 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds the lowest seq among the waiting deliveries of each lane in $6. A
-    statement of `queue_statement` has skipped these lanes. The statement examines only seqs after $4 and
-    up to $7."""
+    """Return the statement that finds, for each lane in $6, the lowest seq of the lane's waiting
+    deliveries after $4 and up to $7. A statement of `queue_statement` has read this range before, but has
+    skipped these lanes."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(waiting_rows=waiting_rows("d.seq, d.lane, d.status", classes, bound))
 

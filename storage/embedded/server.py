@@ -156,8 +156,8 @@ class EmbeddedServer:
     # --- the data folder's lock
 
     def claim(self) -> None:
-        """Lock the data folder, without a server; `stop` releases it. Raises DataDirBusyError, and
-        EmbeddedError if the folder cannot be used."""
+        """Lock the data folder, and start no server. `stop` releases the lock. Raises DataDirBusyError if
+        another process has the folder, and EmbeddedError if the folder cannot be used."""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC

@@ -151,11 +151,11 @@ async def walk(
     """Return at most `limit` rows, and the id below which to continue. The id is None if no row is left.
 
     - `take` makes a step. Its arguments: the lowest id, the id to stay below, the number of rows to
-      examine in each stream, and the number of rows wanted.
+      examine in each stream (see the module), and the number of rows wanted.
     - `filtered`: True if some examined rows can fail to match.
     - `by_days`: True to read the newest days first (see `DAYS`).
-    - `most`: the number of rows to examine in all, by default EXAMINED. One step examines at most
-      EXAMINED.
+    - `most`: the walk ends after it has examined this many rows, in all steps and streams together. By
+      default EXAMINED.
     - `further` continues if the page is not full after `most` rows. Its arguments: the lowest id, the id
       to stay below, the id at which the walk began, and the number of rows wanted.
     """

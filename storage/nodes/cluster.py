@@ -15,7 +15,8 @@ DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
 # A node that registers (`storage.nodes.membership`) locks this row FOR SHARE. This statement waits until
-# such nodes have registered. Later nodes wait for this statement's transaction, and see the new number.
+# such nodes have registered. A node that registers later waits for this statement's transaction, and then
+# sees the number of parts that the transaction has set.
 _PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """

@@ -154,8 +154,8 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# A group's statement runs a second time if the result of its first run is unknown. The second run
-# succeeds in two cases:
+# A group's statement runs a second time if the result of its first run is unknown. The second run raises
+# no error in two cases:
 #
 # - The first run wrote nothing. The second run must then change all deliveries and insert all attempts.
 # - The first run wrote everything. The second run must then insert no attempt and make no lasting change.

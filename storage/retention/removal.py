@@ -141,8 +141,8 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
 
 
 async def delete_old_files(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete the files of removed events, and mark the contents of these files to be checked. Return the
-    number of files."""
+    """Delete the files of removed events, and return their number. Mark the contents of these files, so
+    that another job checks whether any other file uses the content (see `_OLD_FILES`)."""
     before = lowest_id(midnight_ms(day_of(now_ms) - timedelta(days=retention_days)))
     total = 0
     after = (lowest_id(0), lowest_id(0))

@@ -40,7 +40,8 @@ def test_an_instant_that_the_clock_has_not_said_again_is_of_before_the_step_back
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
-    """The clock steps forward or back by random amounts. The history cannot hold all these steps."""
+    """The clock steps forward or back by random amounts. It makes three times as many steps as a
+    `ClockHistory` can keep apart."""
     chance = random.Random(seed)
     steps = ClockHistory()
     # The right time, and the lead of the other clock.

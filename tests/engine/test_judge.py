@@ -54,7 +54,8 @@ class Senders(RecentSenders):
 
 
 class Place:
-    """An ingest in which every environment has an expensive filter on the type `dear`."""
+    """An `Ingest` with its intake, and two environments. Each environment has a rule with an expensive
+    filter for the event type `dear`."""
 
     def __init__(self, nursery: trio.Nursery, *, shared: bool) -> None:
         self.used_s, self.tick_s = 0.0, TICK_S

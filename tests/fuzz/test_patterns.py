@@ -65,8 +65,9 @@ def searched() -> set[str]:
 
 @cache  # many modules use the same pattern
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
-    """Return a text for which the pattern takes more than linear time, or None. It is found by comparing
-    two texts of the same kind: the longer one must not take many more steps per character."""
+    """Return a text for which the pattern takes more than linear time, or None if no such text is found.
+    Each attack makes a short text and a long text. If the long text takes many more steps per character
+    than the short text, the time is more than linear."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):
         return None
     for attack in attacks(pattern):

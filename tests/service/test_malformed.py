@@ -25,8 +25,8 @@ from tests.service.malformed import (
 )
 
 WITHIN_S = 10.0  # below all of the door's deadlines, so that none of them ends a case
-# Objects that the malformed requests name, so they must exist. The test itself creates the event, the
-# destination and the rule that the requests also name.
+# Objects that the test creates first, because the malformed requests name them. The requests also name an
+# event, a destination and a rule. The test creates these too, but they are not in this list.
 MADE: list[tuple[str, str, dict[str, Any]]] = [
     ("schema", "/schemas", {"eventType": "a", "schema": {}}),
     ("key", "/api-keys", {"name": "k", "scope": "read"}),

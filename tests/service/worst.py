@@ -57,7 +57,8 @@ def _pair(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[object]:
-    """Return the longest value of a parameter, as a list.
+    """Return the values of a parameter that make the query longest: the items of the longest array if the
+    parameter is an array, otherwise one value.
 
     Raises LookupError if neither the schema nor `NAMED` gives a value.
     """

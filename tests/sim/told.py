@@ -241,8 +241,8 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 def heard_late(after_s: float) -> Telling:
     """Process 1 sends the first delivery of a lane. Then process 2, its successor, sends the same
-    delivery too. Both requests succeed, but process 1 gets its answer late. `after_s` seconds after
-    process 2 has sent the first delivery, it sends the second delivery of the lane."""
+    delivery too. Both requests succeed, but process 1 gets its answer late. Process 2 sends the second
+    delivery of the lane `after_s` seconds after it has sent the first."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
@@ -534,7 +534,7 @@ def requeued(again: bool, asked: bool = True) -> Telling:
 
 def left_behind(died_at: float) -> Telling:
     """A caller requeues all dead letters of a destination. But at the end of the history a delivery that
-    died at `died_at` is still dead."""
+    died at `died_at` is still dead. This breaks a promise if the delivery died before the requeue."""
     telling = dead(3)
     telling.change("a-d1", dead_lettered_at=NOW + died_at)
     telling.ask(LATE + 300, "requeue", of="d1")

@@ -376,8 +376,8 @@ class Wishes:
 
 
 def _judged(results: Any) -> tuple[str, str]:
-    """Return the kind of the caller's answer (as in `Told`), and the error code. If there is no error,
-    the code is an empty string."""
+    """Return the kind of answer that the caller got (see `Told`), and the error code. If there is no
+    error, the code is an empty string."""
     if not results:
         return "lost", ""
     result = results[0]

@@ -312,8 +312,9 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    # Tests outside this package use a receiver that runs in a thread and can accept connections at any
-    # time. The sockets on this receiver's port are ignored.
+    # A receiver of other tests can still run in a thread of this process. If this receiver accepts a
+    # connection, it opens a socket on its port. The client has not opened that socket, so this check
+    # leaves out the sockets on the ports of such receivers.
     others = {each.port for each in before if each.listens}
     left = [each for each in open_descriptors() - before if each.port not in others]
     assert not left, f"still open: {left}"

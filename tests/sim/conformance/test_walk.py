@@ -1,4 +1,5 @@
-"""A seeded walk of some hundred calls over both databases, with equal answers and equal rows."""
+"""A seeded walk: some hundred random calls, each on the simulated database and on PostgreSQL. After each
+call, the test checks that both gave equal answers and have equal rows."""
 
 import os
 import time

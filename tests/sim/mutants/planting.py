@@ -42,8 +42,9 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the place. The search stops at the first list of `_around` that
-        has it. Raises LookupError if no list has the place, or if this list has it more than once."""
+        """Return the function that has the place. `_around` yields lists of functions. The search ends
+        with the first list in which a function has the place. Raises LookupError if there is no such
+        list, or if the place is more than once in the functions of this list."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:

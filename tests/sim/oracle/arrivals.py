@@ -57,10 +57,10 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        # The maker is the process whose attempt was recorded. A process that began after the maker was
-        # ready has replaced the maker and read the records, so it must not repeat the attempt. A process
-        # that began before the maker was ready can have been replaced by the maker. So it can have sent
-        # the attempt before the maker did, without recording it.
+        # The maker is the process whose attempt was recorded. A process that began before the maker was
+        # ready can be a predecessor of the maker: it can have sent the attempt first, without recording
+        # it. A process that began after the maker was ready is a successor of the maker. A successor has
+        # read the maker's record, so it must not repeat the attempt.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

@@ -116,8 +116,8 @@ def _early(
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
     """Return True if differing clocks can have shortened the wait between two attempts.
 
-    A process reads from a row when the next attempt is due. If its clock is behind, this time seems too
-    far in the future. The process then shortens the wait.
+    The row of a delivery has the due time of the next attempt. If the clock of a process that reads the
+    row is behind, the due time seems too far in the future. The process then shortens the wait.
     """
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
@@ -156,7 +156,7 @@ def _wait(
         waits += [min(fact.schedule_s, default=0) for fact in since]
     least = min(waits) * (1 - JITTER) - SOON_S
     passed = after.at - end
-    # A retry that a clock set forward has made due stays due if the clock is then set back.
+    # If the clock is set forward, a retry can become due. It stays due if the clock is then set back.
     by_clocks = sight.latest_clock(after.arrived.process, end, after.at) - sight.clock(process, end)
     if max(passed, by_clocks) < least and not _another_clock(sight, before, after):
         yield (

@@ -36,9 +36,9 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group, each with the number of deliveries in the parts before it. The last
-    part has only the backlog rows and the customers. With it, the number 0 is yielded: the `low_seq` of a
-    backlog row is the group's base."""
+    """Yield the parts of a group, each with the number of deliveries in the parts before it. The base of
+    a part is the base of the group (`Acceptance.base`) plus this number. The last part has only the
+    backlog rows and the customers. Its number is 0, because backlog rows need the base of the group."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)
