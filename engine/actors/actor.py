@@ -33,12 +33,13 @@ class DestinationActor:
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
         "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment", "generation", "id",
-        "in_flight", "last_active", "machine", "recovery", "started_at", "state", "stepped_s",
+        "in_flight", "last_active", "machine", "ordering", "recovery", "started_at", "state", "stepped_s",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
         self._context = context
         self.id, self.environment, self.config = config.id, config.environment, config
+        self.ordering = config.ordering  # the state machine's, until its settlements are durable
         self.state = ActorState.FRESH if empty else ActorState.STARTING
         self.generation = 0  # raised when the reads under way become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
@@ -194,8 +195,7 @@ class DestinationActor:
     def turn(self) -> None:
         """Pass a bounded number of messages to the state machine, and perform its commands."""
         self._queued = False
-        context = self._context
-        now = context.now_of(self)
+        context, now = self._context, self._context.now_of(self)
         machine = self.machine or self._succeed(now)
         if machine is None:
             return
@@ -223,7 +223,6 @@ class DestinationActor:
             self._take_leave(machine, now)
 
     def _perform(self, machine: DestinationMachine, commands: Commands, now: float) -> None:
-        context = self._context
         if commands.settle:
             self._record(commands.settle)
         if commands.snapshot:
@@ -233,7 +232,7 @@ class DestinationActor:
         if commands.read is not None:
             self._pending_read.waits = commands.read
         if commands.disable:
-            context.gone(self.config, commands)
+            self._context.gone(self.config, commands)
         if commands.wake_at is not None:
             self._alarm.within(commands.wake_at - now)
 
@@ -329,6 +328,7 @@ class DestinationActor:
         recovery.starts += 1
         snapshot = None if recovery.snapshot_doubted else beginning.snapshot
         machine = context.machine_of(self.config, snapshot, now)
+        self.ordering = self.config.ordering
         self.checkpoint.snapshot = snapshot
         if beginning.unsettled is not None:
             beginning.unsettled.tell(machine, self._mailbox.take_spills())

@@ -5,7 +5,8 @@ If a statement with several outcomes is blocked, the recorder tries each half of
 statement of its own. It divides a blocked half again, until each blocked outcome is alone in its
 statement. Each try can wait for a lock, so the recorder makes only one try between two groups of new
 outcomes. When an outcome was blocked alone, the recorder pauses for `AGAIN_S` before it tries such an
-outcome again. The outcomes of a lane stay in order: later outcomes wait behind the blocked outcome.
+outcome again. Then this try comes before those of the halves. The outcomes of a lane stay in order:
+later outcomes wait behind the blocked outcome.
 """
 
 from collections import Counter, deque
@@ -15,7 +16,7 @@ from math import inf
 import structlog
 import trio
 
-from engine.core.records import Settlement
+from engine.core.vocabulary import Ordering
 from engine.recording.group import QueuedOutcome, ids_of
 
 # Seconds. After a try in which an outcome was blocked alone, the recorder waits this long before it again
@@ -65,8 +66,8 @@ class BlockedOutcomes:
         it at the end of its lane's queue."""
         free: list[QueuedOutcome] = []
         for outcome in outcomes:
-            lane = self._lane_of(outcome[0])
-            if lane is None or lane in self._tried:
+            lane = _lane(outcome)
+            if lane not in self._lanes or lane in self._tried:
                 free.append(outcome)
             else:
                 self._lanes[lane].append(outcome)
@@ -78,9 +79,7 @@ class BlockedOutcomes:
         lane's queue."""
         lanes: dict[str, None] = {}
         for outcome in reversed(outcomes):
-            settlement, owner = outcome
-            # The destination's ordering can have changed since the outcome was queued in its lane.
-            lane = self._lane_of(settlement) or _lanes(settlement)[owner.config.ordering]
+            lane = _lane(outcome)
             lanes[lane] = None
             self._lanes.setdefault(lane, deque()).appendleft(outcome)
             self._tried.pop(lane, None)
@@ -97,8 +96,9 @@ class BlockedOutcomes:
     def take(self) -> list[QueuedOutcome]:
         """Choose the lanes whose turn it is. Remove the first outcome from each of these lanes' queues,
         and return these outcomes. The caller tries to write them, and then calls `release`."""
-        self._logged = not self._parts
-        lanes = self._parts.popleft() if self._parts else [self._alone.popleft()]
+        alone = not self._parts or (bool(self._alone) and self._again_at <= trio.current_time())
+        self._logged = alone
+        lanes = [self._alone.popleft()] if alone else self._parts.popleft()
         self._tried = dict.fromkeys(lanes)
         taken = [self._lanes[each].popleft() for each in lanes]
         for outcome in taken:
@@ -114,18 +114,16 @@ class BlockedOutcomes:
             self._count(outcome, -1)
         return free
 
-    def _lane_of(self, settlement: Settlement) -> str | None:
-        """Return the first of a settlement's possible lanes (see `_lanes`) that has blocked outcomes, or
-        None."""
-        return next((each for each in _lanes(settlement) if each in self._lanes), None)
-
     def _count(self, outcome: QueuedOutcome, change: int) -> None:
         self.count += change
         self.by_workspace[outcome[1].config.workspace] += change
 
 
-def _lanes(settlement: Settlement) -> tuple[str, str, str]:
-    """Return the lane of a settlement for each `Ordering`."""
-    delivery = settlement.delivery
-    own, to = delivery.id, delivery.destination
-    return own, own if delivery.lane is None else f"{to} {delivery.lane}", to
+def _lane(outcome: QueuedOutcome) -> str:
+    """Return the lane of an outcome. The lane stays the same while the outcome waits, because the
+    ordering of the outcome's owner does."""
+    delivery, ordering = outcome[0].delivery, outcome[1].ordering
+    if ordering is Ordering.STRICT:
+        return delivery.destination
+    keyed = ordering is Ordering.KEY and delivery.lane is not None
+    return f"{delivery.destination} {delivery.lane}" if keyed else delivery.id

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from engine.core.destination import Destination
 from engine.core.records import Settlement
-from engine.core.vocabulary import DeliveryStatus
+from engine.core.vocabulary import DeliveryStatus, Ordering
 from engine.model.identity import shard_of
 from engine.model.trace import log_fields
 from engine.ports import BacklogMark, ReplayDelta, SettleGroup, SnapshotWrite
@@ -21,6 +21,7 @@ class SettlementOwner(Protocol):
     """The owner of a settlement: it decided the settlement and waits for its commit."""
 
     config: Destination
+    ordering: Ordering  # the order of its settlements; `config` can have another one already
 
     def committed(self, settlements: list[Settlement]) -> None:
         """Learn that these settlements are durable."""

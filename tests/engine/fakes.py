@@ -140,6 +140,7 @@ class Owner:
 
     def __init__(self, workspace: str = "w") -> None:
         self.config = a_destination(workspace=workspace)
+        self.ordering = self.config.ordering
         self.durable: list[Settlement] = []
         self.refusals: list[Settlement] = []
 

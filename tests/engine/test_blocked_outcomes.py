@@ -60,6 +60,7 @@ class Keeper(Owner):
     def __init__(self, workspace: str = "w", ordering: Ordering = Ordering.NONE) -> None:
         super().__init__(workspace)
         self.config: Destination = a_destination(workspace=workspace, ordering=ordering)
+        self.ordering = ordering
 
 
 def success(name: str, *, lane: str | None = None, to: str = "d") -> Settlement:
@@ -121,6 +122,22 @@ async def test_while_a_row_is_locked_there_is_one_try_a_second(autojump_clock: M
         store.locked.remove("locked too")
         await trio.sleep(2 * (AGAIN_S + LOCK_WAIT_S))
         assert store.written == ["locked too"]  # it does not wait for the other row
+
+
+async def test_an_unlocked_row_is_written_while_other_rows_are_blocked(
+    autojump_clock: MockClock,
+) -> None:
+    store, owner = LockedRows("first"), Owner()
+    async with running(store) as recorder:
+        put(recorder, owner, ["first"])
+        await trio.sleep(3)
+        store.locked.clear()
+        for number in range(10):
+            ids = [f"{number}-{each}" for each in range(10)]
+            store.locked.add(ids[0])  # one more locked row each 0.2 s
+            put(recorder, owner, ids)
+            await trio.sleep(0.2)
+        assert "first" in store.written
 
 
 @pytest.mark.parametrize(
