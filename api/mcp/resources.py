@@ -9,6 +9,7 @@ import orjson
 from mcp import types
 from pydantic import BaseModel
 
+from angarium.calls import Call
 from angarium.shapes import Environment
 from api.mcp.access import ApiAccess
 
@@ -84,8 +85,9 @@ async def read(access: ApiAccess, uri: str) -> types.TextResourceContents:
         return types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=page.text)
     if uri == OPENAPI:
         async with access.client(None) as client:
-            document = b"".join([piece async for piece in client.read("/openapi.json")])
-        return types.TextResourceContents(uri=uri, mime_type=JSON, text=document.decode())
+            document = await client.send(Call[dict[str, object]]("GET", "/openapi.json"))
+        text = orjson.dumps(document).decode()
+        return types.TextResourceContents(uri=uri, mime_type=JSON, text=text)
     if not uri.startswith(SCHEMAS):
         raise UnknownResourceError(f"there is no resource {uri[:200]!r}: list them first")
     address = urlsplit(uri.removeprefix(SCHEMAS))

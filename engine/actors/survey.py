@@ -39,7 +39,7 @@ Survey = Mapping[str, SurveyEntry]
 
 def entry_of(destination: Destination, survey: Survey) -> SurveyEntry:
     """Return the state of a destination. A destination that is not in `survey` has nothing to send. If a
-    disabled destination has no actor, its past failures are not shown."""
+    disabled destination has neither an actor nor a backlog, its past failures are not shown."""
     active = destination.status is DestinationStatus.ACTIVE
     entry = survey.get(destination.id)
     if entry is None or (entry.failing and not active):

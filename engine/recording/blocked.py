@@ -90,8 +90,9 @@ class BlockedOutcomes:
         elif names:
             if not self._logged:
                 log.warning("outcome.row_locked", **ids_of(outcomes[0][0]))
+            if self._logged or not self._alone:  # a new lane does not put off those that wait
+                self._again_at = trio.current_time() + AGAIN_S
             self._alone += names
-            self._again_at = trio.current_time() + AGAIN_S
 
     def take(self) -> list[QueuedOutcome]:
         """Choose the lanes whose turn it is. Remove the first outcome from each of these lanes' queues,

@@ -124,8 +124,9 @@ async def test_while_a_row_is_locked_there_is_one_try_a_second(autojump_clock: M
         assert store.written == ["locked too"]  # it does not wait for the other row
 
 
+@pytest.mark.parametrize("count", [1, 10])
 async def test_an_unlocked_row_is_written_while_other_rows_are_blocked(
-    autojump_clock: MockClock,
+    autojump_clock: MockClock, count: int
 ) -> None:
     store, owner = LockedRows("first"), Owner()
     async with running(store) as recorder:
@@ -133,7 +134,7 @@ async def test_an_unlocked_row_is_written_while_other_rows_are_blocked(
         await trio.sleep(3)
         store.locked.clear()
         for number in range(10):
-            ids = [f"{number}-{each}" for each in range(10)]
+            ids = [f"{number}-{each}" for each in range(count)]
             store.locked.add(ids[0])  # one more locked row each 0.2 s
             put(recorder, owner, ids)
             await trio.sleep(0.2)
