@@ -37,8 +37,9 @@ _SHAPE = {  # these fields of a plan determine the CPU of its requests
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """A program's limit. `micros`: the program's CPU for a request. `measured`: the requests a second
-    that were measured while other programs used the cores, too."""
+    """The most requests a second that the generator can send, or the receiver can answer. `micros`: the
+    program's CPU time for a request. `measured`: the requests a second in a measurement in which other
+    programs used the cores, too."""
 
     micros: float
     measured: float

@@ -26,8 +26,8 @@ class Types:
         return self._type(schema, argument=True)
 
     def parameter(self, schema: Schema) -> str:
-        """Return the type of a query parameter as an argument. If the parameter can be repeated, the
-        argument accepts one value or several."""
+        """Return the type of the method's argument for a query parameter. If the parameter can be
+        repeated, the argument accepts one value or several."""
         type_ = self.argument(schema)
         return (
             f"{self.argument(schema['items'])} | {type_}"

@@ -84,7 +84,7 @@ class Reader:
         self._asked_due: float | None = None  # `next_due` when the read under way began
         # When to begin the next read of the RETRYING deliveries that wait longer than the present
         # schedule allows. Their waits are shortened after the read. Other reads return the earliest due
-        # rows first, and would find these deliveries too late. Only used without ordering.
+        # rows first, and would find these deliveries too late. None for a destination with ordering.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the pause

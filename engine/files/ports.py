@@ -75,7 +75,7 @@ class SuspectState(Protocol):
 
 
 class SuspectStore(Protocol):
-    """The marked hashes. The blob of a marked hash can exist without a file's row: see
+    """The marks of hashes. A hash is marked if a blob with this hash can exist without a file's row: see
     `engine.files.depot`."""
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
@@ -89,7 +89,8 @@ class SuspectStore(Protocol):
         number. If it has grown, the hash was marked again, and the mark stays.)"""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return at most `limit` marked hashes (environment, hash) after `after`, in ascending order."""
+        """Return the marked hashes after `after`, in ascending order, at most `limit`. Each is a pair of
+        environment and hash, as is `after`."""
 
 
 class FileStore(SuspectStore, Protocol):

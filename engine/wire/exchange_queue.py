@@ -105,9 +105,10 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        An origin never has more connections than the sum of its destinations' concurrencies. Two rules
-        cause this. This method closes a connection that exceeds the destination's concurrency. The method
-        `go` opens a connection only if the origin has no idle connection.
+        Without tests of destinations (`beyond_limit`), an origin never has more connections than the sum
+        of its destinations' concurrencies. Two rules cause this. This method closes a connection that
+        exceeds the destination's concurrency. The method `go` opens a connection only if the origin has
+        no idle connection.
         """
         self.busy -= 1
         origin = connection.origin

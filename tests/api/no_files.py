@@ -1,4 +1,4 @@
-"""The file services of a control plane that stores no files. Only a whole server can store files."""
+"""The file services of the control plane that `tests.api.house` runs. They can store no file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`angarium listen`: it answers like a real receiver, and prints requests harmlessly."""
+"""`angarium listen`: it answers like a real receiver, and prints no control characters of a request."""
 
 import base64
 import json

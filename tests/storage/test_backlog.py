@@ -47,8 +47,8 @@ async def store(world: World) -> PostgresBacklog:
 @pytest.fixture
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # The text of a statement contains EXAMINED. The functions that build the text cache it, so they can
-    # return a text with the former value of EXAMINED. `__wrapped__` is the same function without a cache.
+    # The text of a statement contains EXAMINED. The functions that build this text have a cache, so they
+    # can return a text with the former value of EXAMINED. `__wrapped__` is the function without a cache.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 

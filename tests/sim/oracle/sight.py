@@ -275,7 +275,7 @@ class Sight:
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
             # If an earlier process is neither ready nor ended, it can still take over the database, even
-            # after the new process has done so. So it is never certain that the new process owns it.
+            # after the new process has done so. So the new process is in doubt from its boot to its end.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
