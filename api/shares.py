@@ -36,8 +36,9 @@ RETRY_AFTER_S = 1
 # does not load the event loop.
 COUNTED_S = 0.05
 QUEUED_CUSTOMER = 16  # running and waiting requests of a customer; browsers open fewer
-# A place rests at most this long (see COUNTED_S). A rest grows with the number of the workspace's places.
-# Without this limit, a place among hundreds could rest for longer than a client waits.
+# After a request, no other request can use its place for a time (see COUNTED_S). This time is longer if
+# the workspace has more places, but it is at most MOST_REST_S. Without this limit, a place among hundreds
+# could be unused for longer than a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")

@@ -64,7 +64,8 @@ class Sharing:
 
 
 class DeliveryParts(Foundation):
-    """The parts from an event's intake to its receivers, and the recorder of outcomes."""
+    """The objects that deliver events, such as the intake, the directory of actors, the outbound sender
+    and the recorder of outcomes."""
 
     def __init__(
         self,

@@ -142,12 +142,12 @@ class DestinationActor:
     # --- work outside turns: the commit of settlements, and the fast path of a single delivery
 
     def _inline(self, part: Callable[[Any], bool], about: Any) -> bool:
-        """Return `part(about)`. If it raises, crash this actor and return True, as if it took `about`."""
+        """Return `part(about)`. If `part` raises, crash this actor and return True."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes
             self.crashed(error)
-            return True
+            return True  # the caller must not put `about` into the mailbox
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
         """Return whether a turn must follow."""

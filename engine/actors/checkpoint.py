@@ -53,9 +53,9 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`after`: how many deliveries must be settled between two writes of the backlog row. `new`: True
-        if the store has no due time for the destination. If `new` is False, the backlog row can have a
-        due time: the first call of `mark` writes the row, without a due time."""
+        """`after`: how many deliveries must be settled before `mark` writes the backlog row, and between
+        two of these writes. `new`: True if the backlog row has no due time. If `new` is False, the row
+        can have a due time. The first call of `mark` then writes the row, to remove the due time."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")

@@ -129,8 +129,8 @@ class Directory:
 
     def doubt(self, destinations: Collection[tuple[int, str]], low_seq: int) -> None:
         """Make the actors of `destinations` (environment, id) read the store again from `low_seq` on. Use
-        this if deliveries were perhaps committed. Their backlog rows were then perhaps not written, so
-        `dirty` stays as it is: the next commit writes the rows of destinations that are not in it."""
+        this if the outcome of a commit is unknown. Perhaps the commit did not write the destinations'
+        backlog rows. So this method adds nothing to `dirty`: the next commit must write the rows."""
         for _, destination in destinations:
             self._forgettable.pop(destination, None)
         for environment, destination in destinations:

@@ -216,8 +216,8 @@ class RuleStore(Protocol):
 
         - The destination is archived, or the environment already has `at_most` rules.
         - `tally` is given, and a rule of the environment was written after `tally` was read.
-        - `customer` is given, and since this tally was read, a session of the customer has added a
-          destination, a rule or a script."""
+        - `customer` is given, and a session of the customer has added a destination, a rule or a script
+          after `customer.tally` was read."""
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version of a rule. With `tally`, nothing is written if a rule of the environment

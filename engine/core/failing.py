@@ -68,8 +68,8 @@ class Failing:
         return due if due is None or fails is None else min(due, fails)
 
     def look(self, now: float, *, waits: bool) -> bool:
-        """Note whether deliveries wait now. If they have waited until the instant of `due_at`, the
-        destination begins to count as failing with this call. Returns True in this case."""
+        """Note whether deliveries wait now. If they wait, and the instant that `due_at` returns has come,
+        the destination begins to count as failing with this call. Returns True in this case."""
         if not waits:
             self.silent_since = None
             return False

@@ -206,11 +206,12 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. If the window had the larger of the two widths
-        (`_more`), keep the limit, because only the larger width was too large. Otherwise lower the limit.
+        """Handle a window with too many failures. The windows alternate between two widths: numbers of
+        attempts that may be in flight (see `_size`). If this window had the larger width (`_more`), keep
+        the limit, because only the larger width was too large. Otherwise lower the limit.
 
-        `known`: there is a window before, with which this window was compared. Then the limit falls by
-        only a sixteenth (CAREFUL), but by at least 1. Otherwise the limit is halved.
+        `known`: this window was compared with the window before. Then the limit falls by only a sixteenth
+        (CAREFUL), but by at least 1. Otherwise the limit is halved.
         """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)

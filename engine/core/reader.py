@@ -27,8 +27,7 @@ RETRY_READ_S = 1.0
 DUE_READ = 32
 DUE_READ_MOST = 128  # rows; not more, because these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
-# later than any due time, even one that a wrong clock set
-EVER_S = 100 * 365 * 86_400.0
+EVER_S = 100 * 365 * 86_400.0  # later than any due time, even one that a wrong clock set
 
 
 class Outstanding(Struct):
@@ -103,18 +102,18 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note that a delivery's wait was shortened in the store: its retry is now due at `due`.
+        """Record that a delivery's wait was shortened in the store: its retry is now due at `due`.
 
         A read that began before the change can still return the row with the longer wait. If the retry
         schedule has meanwhile been changed to allow the longer wait, the state machine does not shorten
-        the wait again. Without this note, the reader would then miss `due`.
+        the wait again. Without this record, the reader would then miss `due`.
         """
         if due is not None and self._lanes is None:
             self.leaves(due)
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
-        """Note that a DueRequest has left deliveries in the store, because its answer was full or memory
-        had no room. `last_due`: the due time of the answer's last delivery."""
+        """Record that the store can have further deliveries for a DueRequest, because the answer was full
+        or memory had no room. `last_due`: the due time of the answer's last delivery."""
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:
@@ -207,7 +206,8 @@ class Reader:
         self.beyond = None if self.beyond is None else self.beyond + by_s
 
     def fed(self, *, progress: bool) -> None:
-        """Note that a read's answer was taken. `progress` is False if memory had no room for it."""
+        """Record that the answer of a read was handled. `progress` is False if memory had no room for any
+        delivery of the answer."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes

@@ -119,7 +119,8 @@ class Throttle:
         """Note attempts that begin; `in_flight`: the number in flight now."""
         # `full` says that the attempts in flight use up the width. If only replays wait, `width - 1`
         # attempts use it up, because the picker keeps one slot free for live deliveries. This method does
-        # not know which deliveries wait, so `width - 1` attempts are enough in all cases.
+        # not know which deliveries wait. It therefore counts the width as used up by `width - 1` attempts
+        # even if live deliveries wait.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))

@@ -58,10 +58,14 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
     """Return `acceptance.lost` and `acceptance.unheld` (see `Acceptance`), with the group's twins added.
-    A twin is a further event with the idempotency key of an earlier event of the group. Every twin is
-    added to `lost`, with the event that holds the key. Usually the earlier event holds the key. But if
-    the earlier event is itself in `lost`, the twin gets the same entry as the earlier event. If the
-    earlier event is in `unheld`, the twin is also added to `unheld`."""
+    A twin is a further event with the idempotency key of an earlier event of the group.
+
+    - If the earlier event was written, it holds the key. The twin is added to `lost` with this event.
+    - If the earlier event is in `lost`, an event outside of the group holds the key. The twin is added to
+      `lost` with that event.
+    - If the earlier event is in `unheld`, the twin is added to `unheld`. It is also added to `lost`, but
+      callers must look into `unheld` first.
+    """
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

@@ -19,10 +19,10 @@ _COUNTER_LIMIT = 0xFFF
 # the largest value of the 14 bits.
 _MORE_LIMIT = 0x3FFF
 # While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
-# The first of the three gets up to 4,096 ids. The second gets only one id, whose 14 further bits (see
-# `_MORE_LIMIT`) are random. From the next id on, the 14 bits count, beginning at 0. In the second
-# millisecond, the next id could therefore be lower than the id before. So the third millisecond gets the
-# next id, and up to 67 million ids in all.
+# The first millisecond gets up to 4,096 ids, the second gets one id. In these ids, the 14 further bits
+# (see `_MORE_LIMIT`) are random. The third millisecond gets all later ids, up to 67 million. In the
+# later ids, the 14 bits count from 0. If the second millisecond got a later id, the later id could be
+# lower than the id with random bits.
 _LAST_MS = 3
 SHARDS = 256
 # For each possible ordinal of a delivery, the last three hex digits of the delivery's id. This constant

@@ -54,8 +54,8 @@ def _outside_strings(body: bytes, dropped: bytes) -> bytes:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
     # In `found`, two adjacent quotation marks are the two ends of one string, or the end of one string
-    # and the beginning of the next string. The bytes that were between the two marks, if any, are
-    # dropped. In both cases, the two marks can be removed: the text outside of strings stays the same.
+    # and the beginning of the next string. Without the two marks, the one string is gone, or the two
+    # strings are one string. In both cases, `found` has the same bytes outside of strings as before.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found

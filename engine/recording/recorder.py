@@ -324,10 +324,11 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         error: PoisonError,
     ) -> None:
-        """Report a refused outcome to its owner.
+        """Handle the refusal of a statement that cannot be divided: `taken` has one outcome or none.
 
-        If `taken` is empty, the store has refused the backlog rows (`marks`) and snapshots. Both are
-        dropped. The actors of their destinations queue new ones at their next change.
+        With one outcome, report the refusal to the outcome's owner. Without an outcome, the statement
+        wrote only backlog rows (`marks`) and snapshots. Drop them all. The actors of their destinations
+        queue new ones at their next change.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

@@ -92,10 +92,10 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Log each destination's number of dead letters, the largest numbers first.
+        """Log each destination's number of dead letters, for the `LINES` destinations with the most.
 
-        Only the first `SINGLY` dead letters of a destination were announced at once, one by one. If the
-        destination had further dead letters, announce now how many: one system event has their number.
+        The first `SINGLY` dead letters of a destination were announced when they came, each by an event
+        of its own. If the destination had further dead letters, announce their number now, by one event.
         """
         dead, self._dead = self._dead, {}
         for letters in dead.values():

@@ -49,8 +49,8 @@ class KnownScript(Struct, eq=False):
     strikes: int = 0  # runs that were not quick
 
     def __post_init__(self) -> None:
-        """The key depends on the workspace too, so that two workspaces with the same source never share a
-        context."""
+        """Set `key`, by which a worker finds the script's context. The key depends on the source and the
+        workspace, so that two workspaces with the same source never share a context."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 

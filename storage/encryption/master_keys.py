@@ -1,5 +1,5 @@
-"""The ids of master keys in the database: the keys of each process, the values sealed with each key,
-and the progress of a rotation. The keys themselves are never stored in the database.
+"""The database's knowledge of master keys: which keys each process has, with which key each value is
+sealed, and the progress of a rotation. The database stores only the ids of the keys, never the keys.
 """
 
 from collections.abc import Sequence
