@@ -18,9 +18,9 @@ import structlog
 # pass takes 1 to 2 ms for the youngest generation, and some 4 ms for the two youngest generations.
 #
 # The interpreter's default thresholds (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as high
-# as those below make passes rarer and longer: a pass blocked the event loop for 20 to 40 ms. When ten
-# thousand destinations had just become busy (a million new objects), a pass blocked the event loop for
-# most of a second. In total, many short passes cost no more CPU than a few long passes.
+# as those below cost no less CPU in total than those below, and make passes rarer and longer: a pass
+# blocked the event loop for 20 to 40 ms. When ten thousand destinations had just become busy (a million
+# new objects), a pass blocked the event loop for most of a second.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
 # A full pass runs after some five million net allocations, if the number of surviving objects has grown

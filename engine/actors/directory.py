@@ -109,8 +109,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # If a destination was not in `dirty`, the commit has written its backlog row. The destination can
-        # have an actor already: a person's request makes one even if there is no backlog row.
+        # All these destinations have backlog rows now: the commit has written the row of each destination
+        # that was not in `dirty`. An actor can exist before the row, if a person's request made it.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)

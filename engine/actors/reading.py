@@ -101,7 +101,8 @@ class Unsettled(Struct, frozen=True):
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
         """Restore `machine` from the values of this object, which were read from the store. Then tell
-        `machine` of each spill whose deliveries may have been committed after the read."""
+        `machine` of each of `spills` (notes of deliveries that are only in the store), unless the read
+        has counted all deliveries of the spill."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):

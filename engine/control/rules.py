@@ -34,9 +34,8 @@ AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
 # How many characters the patterns of one rule can have together: enough for a hundred patterns of 40
-# characters. If the limit were 25,600, a thousand of the largest rules would take 25 MB of memory. The
-# search for an event type that more than MAX_FILTERS of these rules match would take up to half a second
-# of CPU.
+# characters. If the limit were 25,600, a thousand of the largest rules would take 25 MB of memory. For
+# these rules, the check of MAX_FILTERS (`too_many_at_once`) would take up to half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 

@@ -305,8 +305,9 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the only lane of a STRICT destination is skipped. If so, no read begins at the
-        cursor, because the read of the skipped lane returns the same deliveries."""
+        """Return True if the only lane of a STRICT destination is skipped: the lane's next deliveries are
+        left in the store until the lane is read back. No read begins at the cursor then: the deliveries
+        beyond the cursor come later in the same lane, so they would be left in the store, too."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:

@@ -120,9 +120,9 @@ class Reader:
             self.beyond = now + RETRY_READ_S  # the shortened waits must be written first
 
     def recall(self, latest: float, now: float) -> None:
-        """Let the next reads return the deliveries that are due after `latest`, so that their waits can
-        be shortened. `latest`: the end of a wait that begins at `now` and is as long as the present
-        schedule allows."""
+        """Let the next reads return the RETRYING deliveries in the store that are due after `latest`, so
+        that their waits can be shortened. `latest`: `now` plus the longest wait of the present schedule.
+        Longer waits began under another schedule, or before the clock was set back."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now

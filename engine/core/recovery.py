@@ -1,7 +1,7 @@
 """The recovery of deliveries that a crashed state machine has left, and of requeued deliveries.
 
-A requeue gives a delivery a higher seq. The requeued delivery can arrive before the state machine
-learns that the delivery's earlier end is committed. See `forget_former`.
+A requeue puts a dead letter back into the queue, with a higher seq. The requeued delivery can arrive
+before the state machine learns that the delivery's death is committed. See `forget_former`.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ def forget_former(
     now: float,
 ) -> None:
     """Remove from `uncommitted` the deliveries that arrive again with a higher seq. Such a delivery was
-    requeued. A delivery can be requeued only when its earlier end is committed. The read under way can
-    still return the delivery's row from before the requeue. Therefore the row's seq is put into
-    `settled` of this read, so that `is_stale` recognizes the row."""
+    requeued, which is possible only after its death was committed. The read under way can still return
+    the delivery's row from before the requeue. Therefore the row's seq is put into `settled` of this
+    read, so that `is_stale` recognizes the row."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

@@ -108,9 +108,10 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Make `opens_at` no later than the time when the rate allows an attempt. Call this if attempts
-        that a person asked for wait. Only the rate holds these attempts back, but `allow` can have set
-        `opens_at` to the end of a pause, or to the circuit's next probe."""
+        """Make `opens_at` no later than the time when the rate allows an attempt. Call this after
+        `allow`, if there are waiting attempts that a person asked for. `allow` can have set `opens_at` to
+        a later time: the end of a pause, or the circuit's next probe. But only the rate holds these
+        attempts back."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
@@ -221,9 +222,10 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """The destination must be disabled, and its attempts are held back until then. Return True if the
-        version `new` ends this hold. The hold ends if `new` is not ACTIVE. If the reason was failing for
-        too long, the hold also ends if `new` has no `disable_after_s`."""
+        """Return True if the version `new` ends the present hold: attempts are held back because the
+        destination is to be disabled (see `gone_version`). The hold ends if `new` is not ACTIVE. If the
+        destination is to be disabled because it has failed for too long, the hold also ends if `new` has
+        no `disable_after_s`."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 

@@ -384,8 +384,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # `_AT` begins a message's last part, the place. But a caller can choose a field name that contains
-    # `_AT`. `whole` is False if the message was split within such a name.
+    # A message can end with `_AT` and a place. But a caller can choose a field name with `_AT` in it. If
+    # `rpartition` has split within such a name, `words` lacks the closing backtick: `whole` is False.
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

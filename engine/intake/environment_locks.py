@@ -23,7 +23,8 @@ class EnvironmentLocks:
     ) -> None:
         """`wake` makes this intake's loop look for work again. `refuse(environments)` refuses the
         submissions that wait in this intake for these environments. While the database is away, the other
-        intake calls `refuse` with the environments that it holds: this intake cannot write for them."""
+        of the two intakes calls it, for the environments that the other intake holds: this intake cannot
+        write for these environments."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -80,8 +81,9 @@ class EnvironmentLocks:
             other._refuse(self._held)
 
     def fall_asleep(self) -> None:
-        """Note that this intake's loop is about to sleep. If an environment is barred now, the loop wakes
-        as soon as the other intake releases environments."""
+        """Note that this intake's loop is about to sleep. If an environment is barred for this intake now
+        (see `barred`), the loop wakes as soon as the other of the two intakes releases environments, or
+        stops waiting for one."""
         self._asleep = bool(self.barred)
 
     def _rouse(self) -> None:

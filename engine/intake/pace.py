@@ -32,11 +32,12 @@ AHEAD_LONGEST_S = 0.06
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# The next group can begin although at least AHEAD deliveries still wait in memory (see AHEAD). If the
-# process is busy then, this group has at most as many events as attempts ended since the last group.
-# Without this limit, new events would take all the time of the process. But if fewer attempts ended than
-# WORKED_PART times the number of the last group's events, the receivers are slow, and the group has no
-# such limit.
+# When the wait for deliveries ends (see AHEAD), at least AHEAD deliveries can still be in memory. If the
+# process is also busy, the next group is limited: it has at most as many events as attempts ended since
+# the last group began. Without this limit, new events would take all the time of the process.
+#
+# The limit does not apply if the receivers are slow. Here they count as slow if the number of attempts
+# that ended is less than WORKED_PART times the number of the last group's events.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the limit is never lower: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group begins, because
@@ -45,8 +46,8 @@ MANY_EVENTS = 100
 
 
 class Pace:
-    """Owner of the measures of the load. It decides how long the next group waits, and for which
-    environments."""
+    """Owner of the measures of the load. It decides how long the intake waits before the next group, how
+    many events this group has at most, and which environments it leaves out."""
 
     def __init__(
         self,
@@ -96,8 +97,8 @@ class Pace:
 
     async def _worked_off(self, until: float) -> bool:
         """Wait as `let_deliveries_go_first` says, and return True at the end of this wait. Return False
-        as soon as events of light environments wait: the next group must write them before this wait
-        continues."""
+        as soon as events of light environments (those with few events in the last group) wait: the next
+        group must write these events before this wait continues."""
         waits, ended = self._progress()
         if waits < AHEAD:
             return True

@@ -129,7 +129,8 @@ _HOLDS = {
 def waits_of(
     entry: DeliveryEntry, place: QueuePlace, health: Health | None, now: float
 ) -> list[GateWait]:
-    """Return the waits of a delivery; none if it is in flight, has ended, or can be sent now."""
+    """Return the gates that hold a delivery back now, each as a `GateWait`. The list is empty if the
+    delivery is in flight, has ended, or can be sent now."""
     if entry.status not in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
         return []
     waits = []

@@ -42,7 +42,8 @@ Address = tuple[str, int]
 
 
 class Caller(NamedTuple):
-    """A link's client. `kind`: None for a client's connection."""
+    """The client's address and the link's kind, as a link's dialler has sent them. `kind` is None if the
+    link carries a client's connection."""
 
     address: Address
     kind: str | None = None
@@ -66,10 +67,11 @@ async def dial(
     ids, the present key first. If TLS follows, the result is the digest of the other end's certificate.
     Otherwise the result is NO_TLS.
 
-    Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release:
-    an older release treats the link as a client's connection. The clients' addresses, which the dialler
-    sends after the handshake, are then a malformed HTTP request. The acceptor refuses this request, and
-    closes none of the clients' connections.
+    Use REQUESTS only if the other end's release knows this kind. ENDING can be used with every release.
+    On an ENDING link, the dialler sends the addresses of clients after the handshake, and the acceptor
+    closes these clients' connections. An acceptor of an older release takes the link for a client's
+    connection, and the addresses for a malformed HTTP request. It then refuses this request, and closes
+    none of the connections.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -90,8 +92,8 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Do the acceptor's part of the handshake, and return the link's client. Raise LinkError if the
-    handshake fails.
+    """Do the acceptor's part of the handshake. Return the client's address and the link's kind, which the
+    dialler has sent. Raise LinkError if the handshake fails.
 
     `digest`: the digest of this end's certificate, or NO_TLS. Only REQUESTS links need it.
     """

@@ -124,10 +124,9 @@ class Acceptance(Struct):
     - `base` + k is the seq of the group's k-th delivery.
     - `lost` has the ids of events whose idempotency key another event holds. These events and their
       deliveries were not written.
-    - `unheld` has the ids of further events that were not written, although no event holds their key now.
-      This can happen only if the result of an earlier run of the statement was lost. The earlier run left
-      out an event because another event held its key, and wrote the rest of the group. Since then, the
-      other event's claim has expired.
+    - `unheld` has the ids of further events that were not written. An earlier run of the statement left
+      them out, because other events held their keys, and wrote the rest of the group. But the result of
+      the earlier run was lost, and the claims of the other events have expired since.
     """
 
     base: int

@@ -23,7 +23,7 @@ DEAD_LETTERED = "angarium.delivery.dead_lettered"
 
 
 class AnnounceOnce(Protocol):
-    """The function that enters one of Angarium's own events; see `engine.ingest.own_events`."""
+    """The function that queues one of Angarium's own events; see `OwnEvents.announce_once`."""
 
     def __call__(
         self,
@@ -34,8 +34,8 @@ class AnnounceOnce(Protocol):
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Enter an event, unless an event with this `occasion` was entered before. `hops`: the hops of
-        the event that caused this one."""
+        """Queue an event for the intake. The event is dropped if an event of the same type and `occasion`
+        was accepted within 24 hours. `hops`: the hops of the event that caused this one."""
 
 
 class Announcer:

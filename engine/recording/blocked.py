@@ -107,8 +107,9 @@ class BlockedOutcomes:
         return taken
 
     def release(self) -> list[QueuedOutcome]:
-        """End the try that `take` began. If the first outcome of a lane was written, the lane is free:
-        its queue is removed. Return the outcomes that waited in the free lanes."""
+        """Call this after the try to write the outcomes that `take` returned, and after `hold` got those
+        that were blocked again. The lanes of the other outcomes are free. Remove the queues of the free
+        lanes, and return the outcomes that waited in these queues."""
         free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
         self._tried, self._logged = {}, False
         for outcome in free:
@@ -122,7 +123,7 @@ class BlockedOutcomes:
 
 def _lane(outcome: QueuedOutcome) -> str:
     """Return the lane of an outcome. The lane stays the same while the outcome waits, because the
-    ordering of the outcome's owner does."""
+    owner's `ordering` changes only after all settlements of the owner are durable."""
     delivery, ordering = outcome[0].delivery, outcome[1].ordering
     if ordering is Ordering.STRICT:
         return delivery.destination

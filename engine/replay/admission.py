@@ -1,9 +1,9 @@
-"""The admission of a chunk: the choice of originals whose lanes have room, and the queue entry that
-writes their replays.
+"""The admission of a chunk: the choice of originals (deliveries to replay) whose lanes have room, and the
+queue entry that writes their replays.
 
-If a lane is stuck (see `QueuedReplays.stuck`), the leg parks the lane: it continues with the other lanes,
-and reads the originals of this lane later. If a lane has no room but is not stuck, the leg waits until
-the lane has room.
+A leg is a job's share at one destination. If a lane is stuck (see `QueuedReplays.stuck`), the leg parks
+the lane: the leg continues with the other lanes, and reads the originals of this lane later. If a lane
+has no room but is not stuck, the leg waits until the lane has room.
 """
 
 import math
@@ -28,8 +28,9 @@ PARKED = 256
 
 
 class NextStep(Struct, frozen=True):
-    """The next step of a leg. `lane`: the parked lane (see `PARKED`) whose originals the step reads.
-    None: the step reads from the leg's cursor."""
+    """The next step of a leg (a job's share at one destination). `lane`: the parked lane (see `PARKED`)
+    whose deliveries the step reads, to replay them. None: the step reads the deliveries after the leg's
+    cursor, except those of parked lanes."""
 
     leg: Leg
     lane: str | None
@@ -109,7 +110,8 @@ def fitting(span: ReadRange, leg: Leg, queued: QueuedReplays, now: float) -> Fit
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
     """Return True if a leg (see `PARKED`) must still wait until the lane with the key `blocked` has room.
-    A leg does not wait for a stuck lane, unless it has PARKED parked lanes already: it parks the lane."""
+    If the lane is stuck, the leg need not wait, because it can park the lane. But if the leg has PARKED
+    parked lanes already, it must wait for a stuck lane, too."""
     if queued.lane_open(leg.destination, blocked, now):
         return False
     return len(leg.parked) >= PARKED or not queued.stuck(leg.destination, blocked, now)
@@ -126,9 +128,9 @@ def _until(
 def _lost(span: ReadRange, parks: dict[str, str]) -> dict[str, str | None]:
     """Return the originals (deliveries to replay) that this step counts as skipped: each id and its lane.
 
-    `span.lost` has all originals in the range whose event is gone. `parks` has the lanes that this step
-    parks (see `PARKED`), each with the id after which the later reads of the lane begin. These reads
-    count the lane's originals beyond this id, so the result leaves them out.
+    These are the originals in `span.lost` (their events are gone), except those that a later read of a
+    parked lane will count. `parks` has the lanes that this step parks (see `PARKED`), each with the id
+    after which the later reads of the lane begin.
     """
     return {
         key: lane

@@ -196,8 +196,9 @@ class JobStore(Protocol):
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with a leg for each destination that its selection can concern. Return False if the
-        environment has `at_most` unfinished jobs. The job selects no delivery from before `floor_ms`."""
+        """Add a job. For each destination that its selection can concern, add a leg (the job's share at
+        this destination). Return False if the environment has `at_most` unfinished jobs. The job selects
+        no delivery from before `floor_ms`."""
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
         """End an unfinished job. After this returns, the job enqueues nothing more."""
@@ -296,8 +297,8 @@ class ReplayStore(Reading, Protocol):
         False."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record a step. The caller gives the step's new orders to the destination's actor only after
-        this."""
+        """Record a step of a leg in a job that cancels or retries. The caller gives the step's new orders
+        to the destination's actor only after this method has returned True."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg whose destination was archived."""

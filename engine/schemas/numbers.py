@@ -1,4 +1,4 @@
-"""The price of long numbers: the numbers beyond 64 bits, which the validator keeps as decimal texts.
+"""The price (CPU time) of long numbers: numbers beyond 64 bits, which the validator keeps as texts.
 
 Comparing two long numbers takes as long as comparing a hundred short ones. Prices are in the unit of a
 schema's weight, a tenth of a microsecond. Every constant was measured, and rounded up.
@@ -41,7 +41,8 @@ class Prices(Struct, frozen=True):
 
 
 def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
-    """Return the prices of long numbers in payloads. `schema` is valid, and `weight` is its weight."""
+    """Return the prices of long numbers: the CPU time that they cost when a payload is checked against
+    `schema`. `schema` is valid, and `weight` is its weight."""
     steps = steps or Steps()
     compared = divided = unique = refers = 0
     for each in objects_of(schema):  # an object that is no subschema can only raise the price

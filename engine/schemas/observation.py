@@ -37,8 +37,8 @@ class ObservationRoom:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return a new observation, for one more place in the payloads. Return None if the limit on
-        places is reached."""
+        """Return an empty observation, for a further place in the payloads, such as `payload.items[].id`.
+        Return None if no further place can be observed."""
         if self.left <= 0:
             return None
         self.left -= 1

@@ -121,11 +121,13 @@ def alive(pattern: str) -> int:
     A place is the part of a pattern that matches one character: a letter, an escape or a class. `[ab]x`
     has two places, and `x{5}` has five.
 
-    If the pattern begins with `^`, and has no flags and no alternatives outside of groups, the places
-    before the first element of variable length do not count. The n-th of these places can match only the
-    n-th character of the text, and this character can match at no other place. This first element also
-    begins at a fixed character. Unless it is a group, each character can therefore match at only one of
-    its places, and the element counts as one place. For a malformed pattern, the result has no meaning.
+    If the pattern begins with `^`, and has no flags and no alternatives outside of groups, every match
+    begins at the text's first character. The places before the first element of variable length then do
+    not count: the n-th of these places can match only the text's n-th character, and this character can
+    match at no other place. The first element of variable length counts as one place, unless it is a
+    group. For example, `x{2,5}` in `^ax{2,5}` always begins at the second character. So the second
+    character can match only at the first place of `x{2,5}`, the third only at the second place, and so
+    on. For a malformed pattern, the result has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -135,8 +137,9 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return three values: the number of places of a pattern (see `alive`), how many of them do not count
-    if a `^` precedes the pattern, and whether the pattern has alternatives outside of groups."""
+    """Return three values for a pattern: the number of its places (see `alive`), the number of places
+    that `alive` leaves out if a `^` precedes the pattern, and True if the pattern has alternatives
+    outside of groups."""
     # The groups that are open at `at`, the innermost group last. When a group is opened, its entry keeps
     # the values that `places` and `varies` have so far in the enclosing group. The two variables then
     # begin anew for the opened group.
@@ -166,8 +169,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
             # This is the first element of variable length. `before` is the number of places that `alive`
-            # does not count: the places before this element and, unless the element is a group, all but
-            # one of its own `most` places. One character can match at only one of these `most` places.
+            # leaves out after a `^`: the pattern's places before this element and, unless the element is
+            # a group, all but one of the element's own `most` places.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -247,7 +250,8 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 
 
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
-    """Return the price of a payload's text under the patterns, in units of the weight."""
+    """Return the price of a payload's text: the CPU time for matching a schema's patterns against it. The
+    unit is that of the schema's weight, a tenth of a microsecond."""
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names
     if price <= most or names is None:

@@ -113,10 +113,9 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection, the oldest of all workspaces. But if this workspace has more than an
-        equal share of the descriptors, close the oldest idle connection of this workspace, if there is
-        one.
-        """
+        """Close an idle connection, because `workspace` needs a descriptor. If `workspace` has more than
+        an equal share of the descriptors, close its own oldest idle connection, if possible. Otherwise
+        close the oldest of all idle connections. Return False if no connection is idle."""
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted

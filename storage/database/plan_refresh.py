@@ -25,9 +25,9 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Call this before each statement. If the statement is new to the connection, the present pause
-        ends, a pause of FIRST_S begins, and no plan is discarded. If the statement is known and the
-        present pause has ended, this call discards the connection's plans and begins the next pause."""
+        """Call this before each statement. If the present pause between two discards has ended, discard
+        the connection's plans, and begin the next pause. But if the statement is new to the connection,
+        discard nothing, and begin a pause of FIRST_S in place of the present pause."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

@@ -26,12 +26,12 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # At first, the transactions of `first` and `second` overlap, so they use two backends, F and S. S is
-    # free earlier, because the transaction of `second` ends earlier. Then `first` runs another
-    # transaction, and after its end `second` runs another one. Assume that the pooler lends a backend
-    # only for a transaction. If the pooler lends the backend that has been free for longer, `first` gets
-    # S. If the pooler lends the backend that was used last, `first` gets F, and after that `second` gets
-    # F, too. So at least one connection gets a different backend than before.
+    # At first, the transactions of `first` and `second` overlap, so they use two backends: `first` uses
+    # F, and `second` uses S. The transaction of `second` ends before that of `first`. Later, `first` runs
+    # one more transaction, and after its end `second` runs one more. If the pooler lends a backend only
+    # for a transaction, both F and S are free before each of these two transactions:
+    # - If the pooler lends the backend that has been free for longer, `first` gets S instead of F.
+    # - If it lends the backend that was used last, `first` gets F. Then `second` gets F instead of S.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -43,12 +43,13 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Yield the parts of a group. With each part, yield the number of deliveries in the parts before it.
-    The group's base (its first seq) plus this number is the part's first seq.
+    """Yield the parts of a group, each with a number. The part's base is the group's base (the group's
+    first seq) plus this number.
 
-    A part has some events with all their rows. The last part has the group's backlog rows and customers.
-    Its rows stay locked from their write to the commit, and other statements can wait for these rows.
-    With the last part, the number 0 is yielded: the `low_seq` of a backlog row is the group's base.
+    A part with events has all rows of these events. Its number is the number of deliveries in the parts
+    before it, so its base is its first seq. If the group has backlog rows or customers, one more part has
+    these. This part comes last, because its rows stay locked until the commit, and other statements can
+    wait for them. Its number is 0, because the `low_seq` of its backlog rows is the group's base.
     """
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}

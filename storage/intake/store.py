@@ -135,9 +135,9 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # Each claim in `claims` is of an event that is not written. If another event holds the claimed
-        # key, the unwritten event is in `lost`. If no event holds the key now, the unwritten event is in
-        # `Acceptance.unheld`.
+        # `claims` has the claims of the events that the earlier run did not write. If another event holds
+        # the claimed key now, the unwritten event is in `lost`. If no event holds the key now, the
+        # unwritten event is in `Acceptance.unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

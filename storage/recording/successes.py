@@ -53,7 +53,7 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """The share of a group's successes that are single (see `_ONE_IN`): none, some or all."""
+    """How many of a group's successes `_CLAUSE` counts: none, some or all."""
 
     NONE = auto()
     SOME = auto()
@@ -61,12 +61,12 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return the share of single successes, and a mark for each success. A success is single if no other
-    success of the group is for the same destination. The mark of a single success is True. The success
-    of a destination's test gets False, because it does not count in the analytics.
+    """Return how many of the group's successes `_CLAUSE` counts, and a mark for each success: True if
+    `_CLAUSE` counts it. `_CLAUSE` counts a success if it is single: no other success of the group is for
+    the same destination. But it does not count a destination's test, which the analytics leave out.
 
-    The share is NONE, without marks, if too few successes are single (`_ONE_IN`), or if one success is so
-    old that its hour can already be rolled up.
+    The result is NONE, without marks, if `_CLAUSE` would count too few successes (`_ONE_IN`), or if one
+    success is so old that its hour can already be rolled up.
     """
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]

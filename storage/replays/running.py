@@ -148,8 +148,9 @@ class PostgresReplays:
         """Return the arguments of the statement that examines the next rows of deliveries.
 
         If the job has patterns of event types, an extra read first finds the event types in the next
-        rows. The types that match the patterns become an argument. The second result is True if more rows
-        can follow, because the extra read found `EXAMINED` rows.
+        rows. The types that match the patterns become an argument. The second result is True if this
+        extra read examined `EXAMINED` rows, its limit, so that more rows can follow. If the job has no
+        patterns, the second result is False.
         """
         query, also = query_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
