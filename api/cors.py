@@ -49,8 +49,8 @@ class Cors:
         `api.admission` compares a foreign Origin with the list of the credential's own workspace.
 
         `fields`: the request's headers, with names in lower case. `own`: the other headers of the answer.
-        If the request is a preflight, the methods in the header Allow of `own` become the allowed
-        methods.
+        If the request is a preflight and `status` is 204, the methods in the header Allow of `own` become
+        the allowed methods.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

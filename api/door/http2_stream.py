@@ -151,8 +151,9 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Widen the window: the client can then send as many further bytes as it has sent so far. In
-            # all, this can be more than a body's limit. `_receive` refuses a body that exceeds the limit.
+            # Widen the window: the client can then send as many further bytes as it has sent so far, up
+            # to the body's limit. It can always send at least STREAM_WINDOW further bytes. In all, this
+            # can be more than the limit. `_receive` refuses a body that exceeds the limit.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -259,9 +260,10 @@ class StreamRequest(StreamAnswering):
     def stream(self, exchange: Exchange) -> None:
         """Begin to stream the body to the application.
 
-        From now on the application's budget, not the door's, counts the bytes of the body. So this call
-        frees the part of the door's budget that the held bytes have used. Also from now on, the client
-        can send the body slowly (see `Progress`), and a long body can get a larger window.
+        From now on the application's budget counts the bytes of the body. So this call gives back all
+        that the body has drawn from the door's budget. From now on, the client can send the body slowly
+        (see `Progress`). If the door's budget has room, a long body gets a larger window. This call draws
+        the addition to the window from the door's budget.
         """
         if self._exchange is not exchange:
             return

@@ -26,7 +26,7 @@ from engine.plans.plans import Plan, Plans
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # in UTF-8; every node has all live scripts in memory, for its workers
 # The limit on the body of a request that contains a script. JSON can write one byte of the script as six
-# bytes (\\u0000), so the script can take six times SOURCE_BYTES. 16 KiB more are for the name and the id.
+# bytes (\u0000), so the script can take six times SOURCE_BYTES. 16 KiB more are for the name and the id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 

@@ -384,8 +384,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # A message can end with `_AT` and a place. But a caller can choose a field name with `_AT` in it. If
-    # `rpartition` has split within such a name, `words` lacks the closing backtick: `whole` is False.
+    # A message can end with `_AT` and a place, but a caller can choose a field name with `_AT` in it. If
+    # the message was split within the name, `whole` is False, unless a backtick stands before this `_AT`.
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

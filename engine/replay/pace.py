@@ -63,7 +63,8 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
     """Return the instant before which the job's rate allows no replay. This is `paced_until_ms`, which
     the job's last step has set. A step sets it to at most `longest_ms` after the step. If it is more than
-    `longest_ms` after `now_ms`, the clock was set back since that step: then return `now_ms`.
+    `longest_ms` after `now_ms`, the clock was set back or the rate was raised since that step. Then
+    return `now_ms`.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms

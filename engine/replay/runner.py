@@ -156,7 +156,7 @@ class ReplayRunner:
     async def _renew(self, job: ReplayJob, legs: Counter[int]) -> bool:
         """Load a new job, or update a known one. `legs`: how many legs each environment has in memory;
         this method adds the legs that it loads. A new job must wait while its environment has
-        `LEGS_MOST` legs."""
+        `LEGS_MOST` legs or more."""
         running = self.jobs.get(job.id)
         if running is not None:
             running.renew(job)

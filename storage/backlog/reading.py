@@ -52,10 +52,10 @@ _WAITING_ROWS = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# Of the examined rows, `picked` has those with a status in $5, at most $6 rows. The statement returns the
-# first picked rows, up to about $7 bytes. If neither limit is reached, the next read continues after the
-# last examined row: `tail` has its seq and the number of examined rows. Otherwise the next read continues
-# after the last returned row.
+# Of the examined rows, `picked` has those with a status in $5 that meet the condition of `_LANES`: at
+# most $6 rows. The statement returns the first picked rows, up to about $7 bytes. If neither limit is
+# reached, the next read continues after the last examined row: `tail` has its seq and the number of
+# examined rows. Otherwise the next read continues after the last returned row.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({waiting_rows}) x

@@ -54,8 +54,9 @@ class Summarising:
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
-        """Make the summaries that are missing now. A partition under vacuum is skipped, because vacuum
-        itself makes the summaries of the full page ranges."""
+        """Make the missing summaries of full page ranges. In yesterday's partitions, also summarise the
+        last range. A partition under vacuum is skipped, because vacuum itself makes the summaries of the
+        full page ranges."""
         today = day_of(self._now_ms())
         over = {
             Partition(table, today - timedelta(days=back)).name: back > 0

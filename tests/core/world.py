@@ -258,9 +258,9 @@ class World:
     # --- the fast path: an actor with work for a turn takes the turn first
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """If the fast path is open, take a turn (see `turn`, which also carries out the commands). If the
-        fast path is still open after the turn, return the turn's commands. If the fast path was not open,
-        or the turn has closed it, return None.
+        """If `is_open` returns True and the world is not `passing`, take a turn (see `turn`, which also
+        carries out the commands). If `is_open` still returns True after the turn, return the turn's
+        commands. In all other cases, return None.
         """
         before = self.turn(0) if not self.passing and is_open() else None
         return before if is_open() else None  # the turn can have begun a read

@@ -1,8 +1,8 @@
 """Blocked outcomes while the destinations' orderings change: random histories of the recorder.
 
 Rows are locked or refused, orderings change and change back, and the recorder is started again. Each
-outcome must be reported once. An actor keeps one ordering until all its outcomes are durable, and the
-outcomes of a lane must be written in this order.
+outcome must be reported once. An actor takes a new ordering only when each of its outcomes is durable or
+refused. The outcomes of a lane must be written in the order in which the recorder got them.
 """
 
 from collections import defaultdict

@@ -131,9 +131,9 @@ class Shelf:
         return self._kept[owner, kind]
 
     async def path(self, route: Route, owner: Owner, *, fresh: bool) -> str:
-        """Return a route's path with the id of an object. If `fresh` is True and the route is not a GET,
-        this method creates a new object. In all other cases, it takes the object that this shelf keeps
-        for the owner (see `Shelf`)."""
+        """Return a route's path with the id of an object. If the path has no parameter, return the path
+        unchanged. If `fresh` is True and the route is not a GET, this method creates a new object.
+        Otherwise it takes the object that this shelf keeps for the owner (see `Shelf`)."""
         kind = kind_of(route)
         if kind is None:
             return route.path

@@ -57,8 +57,9 @@ def _pair(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[object]:
-    """Return the values of a parameter that make the query longest: the items of the longest array if the
-    parameter is an array, otherwise one value.
+    """Return the values of a parameter: the items of the longest array if the parameter is an array,
+    otherwise one value. If `NAMED` has the parameter, this value comes from `NAMED`. An enum gives its
+    first value, and a boolean gives `true`. All other parameters give their longest value.
 
     Raises LookupError if neither the schema nor `NAMED` gives a value.
     """

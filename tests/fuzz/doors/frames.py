@@ -211,9 +211,12 @@ def _alike(one: Outcome, other: Outcome) -> bool:
 
 
 def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
-    """Return True if a difference between the two outcomes is allowed: the client sent a head whose
-    stream number is not higher than that of the head before. The fast path ends the connection in this
-    case, but `h2` sometimes resets the stream and keeps the connection."""
+    """Return True if a difference between the two outcomes is allowed.
+
+    It is allowed if the client sent a HEADERS frame whose stream number is not higher than that of the
+    HEADERS frame before, and the fast path ended the connection. `h2` sometimes only resets the stream,
+    and can then ingest more bodies. The bodies of the fast path must be the first bodies of `h2`.
+    """
     last = 0
     while len(data) >= 9:
         number = int.from_bytes(data[5:9], "big") & 0x7FFFFFFF

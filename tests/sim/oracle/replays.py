@@ -44,8 +44,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
     """Report an event with two deliveries to one destination. `missing`: the ids of the jobs in the mode
-    MISSING, which create only deliveries that do not exist yet. The replays of other jobs do not
-    count."""
+    MISSING, which create only deliveries that do not exist yet. Inspections and the replays of other
+    jobs do not count."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
