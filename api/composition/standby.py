@@ -106,7 +106,8 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the candidates: the live standbys of this part, without two kinds of standbys.
+        """Return the candidates: the standbys of this part that are not dead, without two kinds of
+        standbys.
 
         - A standby that started after the active node's last heartbeat notices the active node's death
           later than the others. Such standbys are left out, unless all standbys are of this kind.

@@ -237,8 +237,8 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Begin to stream the body to the application. From now on, the door also accepts a slow body, as
-        long as the body keeps coming. This method is not part of ASGI."""
+        """Begin to stream the body to the application. From now on, the door also accepts a slow body,
+        down to the mean rate `Limits.stream_floor`. This method is not part of ASGI."""
         self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 

@@ -126,14 +126,15 @@ class RequestRelay:
 
         `part`: the part of the workspaces whose worker must answer.
 
-        If that worker surely has not begun the request, the answer is 503. If the worker may have begun
-        the request, and the link breaks before the answer has begun, the outcome is unknown. Because the
-        outcome is unknown, the relay sends the request again, to the worker that now serves the part. The
-        relay does not send it again in three cases: the relay no longer has the whole request, a repeat
-        could have a second effect, or the error is a SilentError.
+        The relay tries up to three times (`TRIES`) to send the request. Each try goes to the worker that
+        then serves the part. If surely no worker has begun the request, the answer is 503.
 
-        If the outcome stays unknown, the answer is 503 for a method that changes nothing, and 500 for any
-        other method.
+        If a worker may have begun the request, and the link breaks before the answer has begun, the
+        outcome is unknown. The relay then tries again, except in three cases: the relay no longer has the
+        whole request, a repeat could have a second effect, or the error is a SilentError. If the outcome
+        stays unknown, the answer is 503 for a method that changes nothing, and 500 for any other method.
+
+        Raises BrokenPipeError if the client is gone, or if the link breaks after the answer has begun.
         """
         self.relayed += 1
         if self.is_away(part):

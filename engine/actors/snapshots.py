@@ -14,10 +14,10 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# The limit on snapshots that stay in memory after their actors have left, at some 100 bytes each.
+# The limit on recent snapshots. They stay in memory after their actors have left, at some 100 bytes each.
 RECENT_SNAPSHOTS = 20_000
-# The limit on destinations in trouble that stay in memory, at some 300 bytes each. If there are more, the
-# oldest are forgotten, and the API shows them as idle.
+# The limit on destinations in memory that are in trouble and have no actor, at some 300 bytes each. If
+# there are more, the oldest are forgotten, and the API shows them as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
 PAUSE_S = 0.05  # between two pages, so that the start's own work goes first

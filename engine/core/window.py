@@ -138,7 +138,8 @@ class Window:
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
         """Return how many deliveries and bytes a read can bring into memory. `queue`: the class of the
-        deliveries that are read. None: a read of due retries or of a lane, which can use all memory."""
+        deliveries that are read; in an ordered destination, any class. None: a read that can use all
+        memory (a read of due retries, of a lane, or for an archived destination)."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:

@@ -129,7 +129,11 @@ class Depot:
 
     async def settle_all(self) -> int:
         """Settle all marks (see the module's docstring), except the marks of content that `keep` or
-        `hold` holds. Return the number of removed blobs. Never raise."""
+        `hold` holds. Return the number of removed blobs.
+
+        Errors of the database or of the blob store are logged and not raised. The marks that could not be
+        settled stay for the next call.
+        """
         removed = 0
         after: Key = (0, b"")
         while True:

@@ -32,9 +32,11 @@ AHEAD_LONGEST_S = 0.06
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# When the wait for deliveries ends (see AHEAD), at least AHEAD deliveries can still be in memory. If the
-# process is also busy, the next group is limited: it has at most as many events as attempts ended since
-# the last group began. Without this limit, new events would take all the time of the process.
+# When the wait for deliveries ends (see AHEAD), at least AHEAD deliveries can still wait in memory. If
+# the process is also busy, the next group is limited: it has at most as many events as attempts ended
+# since the last group began. A group that leaves out environments does not count as the last group. Only
+# the first submission of a group can exceed the limit. Without the limit, new events would take all the
+# time of the process.
 #
 # The limit does not apply if the receivers are slow. Here they count as slow if the number of attempts
 # that ended is less than WORKED_PART times the number of the last group's events.
@@ -96,9 +98,13 @@ class Pace:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     async def _worked_off(self, until: float) -> bool:
-        """Wait as `let_deliveries_go_first` says, and return True at the end of this wait. Return False
-        as soon as events of light environments (those with few events in the last group) wait: the next
-        group must write these events before this wait continues."""
+        """Wait as `let_deliveries_go_first` says, and return True at the end of this wait.
+
+        Before each step of this wait, return False if events of light environments wait. The next group
+        must write these events before this wait continues. Light environments exist only if another
+        environment had at least BUSY_EVENTS events in the last group. A light environment had fewer
+        events, and is not barred.
+        """
         waits, ended = self._progress()
         if waits < AHEAD:
             return True

@@ -13,10 +13,10 @@ from random import Random
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
 # An id has a counter of 12 bits. After 4,096 ids of one millisecond, the time in the next id is one
-# millisecond later. While the wall clock is behind the time in the last id, 14 further bits of the id
-# belong to the counter. With 12 + 14 bits, one millisecond has room for 67 million ids, so the time in
-# the ids does not run further ahead of the clock. At other times the 14 bits are random. `_MORE_LIMIT` is
-# the largest value of the 14 bits.
+# millisecond later. If the wall clock is behind the time in the last id, 14 further bits of the new ids
+# belong to the counter, until the clock is past the time in the last id. With 12 + 14 bits, one
+# millisecond has room for 67 million ids, so the time in the ids does not run further ahead of the clock.
+# At other times the 14 bits are random. `_MORE_LIMIT` is the largest value of the 14 bits.
 _MORE_LIMIT = 0x3FFF
 # While the wall clock is past the ceiling, new ids use the last three milliseconds before the ceiling.
 # The first millisecond gets up to 4,096 ids, the second gets one id. In these ids, the 14 further bits

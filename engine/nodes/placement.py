@@ -27,8 +27,9 @@ class PartPlaces(Struct, frozen=True):
 
 
 def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
-    """Return, for each part, the machine that holds it and the machines that can work for it. `parts`:
-    the number of parts. `dead`: the rows of dead nodes, which cannot work for any part.
+    """Return, for each part, the machine that holds it, and the machines that can work for it and are
+    not drained. `parts`: the number of parts. `dead`: the rows of dead nodes, which cannot work for any
+    part.
 
     A dead node's machine still counts as the holder of the node's part. If the machine restarts the
     process, the part need not move.

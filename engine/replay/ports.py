@@ -122,9 +122,9 @@ class OrderStep(Struct):
 
 class Enqueued(Struct):
     """The result of writing a chunk. `ids`: the ids of the deliveries that were written. `ids` is None if
-    the store refused the chunk. The store refuses a chunk if the job no longer runs, if the leg does not
-    have the number of steps that the chunk expects (`Chunk.step`), or if this process has lost the right
-    to write."""
+    the store refused the chunk. The store refuses a chunk if the job is no longer RUNNING, or if the leg
+    does not have the number of steps that the chunk expects (`Chunk.step`). If this process has lost the
+    right to write, `ReplayStore.enqueue` raises OwnershipLostError instead."""
 
     ids: list[str] | None
 
@@ -197,8 +197,12 @@ class JobStore(Protocol):
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
         """Add a job. For each destination that its selection can concern, add a leg (the job's share at
-        this destination). Return False if the environment has `at_most` unfinished jobs. The job selects
-        no delivery from before `floor_ms`."""
+        this destination). Archived destinations get no leg. Return False if the environment has `at_most`
+        unfinished jobs.
+
+        A job of the kind REPLAY selects nothing from before `floor_ms`. The other kinds ignore
+        `floor_ms`.
+        """
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
         """End an unfinished job. After this returns, the job enqueues nothing more."""

@@ -115,7 +115,8 @@ class EventJudge:
         account: str | None = None,
     ) -> T:
         """Do other work of an environment, such as a preview, in slices. Environments take turns. Raises
-        Refusal `overloaded` if the environment has used up its CPU time or too much of its work waits.
+        Refusal `overloaded` if a budget that the work is charged to is used up, or if too much work of
+        the environment waits.
 
         The work is charged like the evaluation of an event of `size` bytes. Without `account`, it is
         charged to the environment. With `account`, it is the work of a session of this customer account.

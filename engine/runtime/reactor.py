@@ -40,9 +40,9 @@ STRANGERS_AT_ONCE = 4
 # descriptors. The length of the rest is a multiple of the turn's length. With these multiples, newcomers
 # use at most half of the loop's time, and strangers at most a seventh.
 #
-# Without the rests of NEWCOMER and STRANGER, 1,000 connections of these classes made each round of the
-# loop 2 to 4 ms longer. A known caller's event needs some five rounds. The classes rest even if no known
-# caller is connected, to leave CPU time to PostgreSQL and to other processes of the service.
+# Without the rests of NEWCOMER and STRANGER, 1,000 connections of the class STRANGER made each round of
+# the loop 2 to 4 ms longer. A known caller's event needs some five rounds. The classes rest even if no
+# known caller is connected, to leave CPU time to PostgreSQL and to other processes of the service.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. If the operating system stops the process for 10 s during a turn of STRANGER, the turn
 # lasts 10 s. Without this limit, the class STRANGER would then rest for a minute. No connection of the

@@ -54,10 +54,14 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition on an answer, and its consequence. An answer that meets the condition is a failure of
-    the error category `category`. `wait`: the places in the answer that can say how long to wait. None:
-    the places in `AnswerRules.wait`. If none of these places says how long, the wait is `wait_s`
-    seconds."""
+    """A condition on the answer of a failed attempt, and its consequence. If the answer meets the
+    condition, the failure gets the error category `category`. Only the first such rule applies.
+
+    The rule sets a wait only if `category` is RATE_LIMITED or the status is in RETRY_AFTER_STATUSES.
+    `wait`: the places in the answer that can say how long to wait. None: the places in
+    `AnswerRules.wait`. `wait_s`: the wait in seconds, if neither these places nor the header
+    `retry-after` say how long. None: then the rule sets no wait.
+    """
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None

@@ -1,5 +1,6 @@
-"""Replays and retries while Angarium's process or its database is killed, and while connections are lost.
-Each replay and each retry sends its delivery once. Each kill of the process can repeat this once."""
+"""Replays and retries while Angarium's process is killed or stopped, its database is killed, and
+connections are lost. Each replay and each retry sends its delivery once. For each delivery, each kill of
+the process can add one request."""
 
 import random
 import signal

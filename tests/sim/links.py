@@ -170,8 +170,8 @@ class Links:
         return way_s
 
     def breaks(self) -> str:
-        """Choose at random whether the link breaks `before` the bytes arrive, `after` that, or never
-        ("")."""
+        """Choose at random whether sent bytes break the link: `before` they arrive, `after` that, or not
+        at all ("")."""
         if not self._troubled or self.chance.random() >= BREAK_SHARE:
             return ""
         self.world.tell(Fault, "link")

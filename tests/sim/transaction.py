@@ -15,7 +15,8 @@ from engine.ports import StoreAwayError
 class LockedError(Exception):
     """A statement needs a row that `transaction`, another transaction, has locked. The statement waits
     until `transaction` has ended, and then runs again from its beginning. If the statement has waited for
-    `patience_s`, the database aborts `transaction`, the holder of the lock."""
+    `patience_s`, the database aborts `transaction`, the holder of the lock. None: the statement sets no
+    such limit."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")
