@@ -60,8 +60,8 @@ class Decoder(hpack.Decoder):
     fields. The decoder then returns the remembered fields.
 
     `head`: the head that the connection has parsed from the last block. `decoded`: True if the door has
-    called the method `ahead` for a block, and `decode` has not been called for this block yet. The next
-    call of `decode` is for this block: it decodes nothing, and returns the fields that `ahead` returned.
+    decoded a block with the method `ahead`, and then passes this block to `h2`, too. The next call of
+    `decode` is for this block: it decodes nothing, and returns the fields that `ahead` returned.
     """
 
     def __init__(self) -> None:

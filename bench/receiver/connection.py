@@ -17,8 +17,8 @@ RESET = "/-/reset"
 
 
 class Connection(asyncio.Protocol):
-    """A connection that answers one request after another. All connections of the process note their
-    arrivals in one `Record`."""
+    """A connection that answers one request after another. All connections of the process note the
+    requests that arrive in one `Record`, until a reset replaces this `Record`."""
 
     record: ClassVar[Record] = Record()
 

@@ -100,9 +100,9 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Restore `machine` from the values of this object, which were read from the store. Then tell
-        `machine` of each of `spills` (notes of deliveries that are only in the store), unless the read
-        has counted all deliveries of the spill."""
+        """Restore `machine` from the values of this object. Then tell `machine` of each of `spills`
+        (notes of deliveries that are only in the store) whose highest seq is above `last_seqs`. The read
+        has counted all deliveries of the other spills."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):

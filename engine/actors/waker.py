@@ -16,9 +16,10 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one read of the store returns: those with the earliest retries.
 WAKE_AT_ONCE = 1_000
-# The pause after a read if some of its rows activated no destination, because an earlier read had
-# activated their destinations. These rows stay due until the actors of the destinations have read the
-# store, and the pause gives the actors time for this.
+# The pause after a read of WAKE_AT_ONCE rows, if some of these rows activated no destination. Most such
+# rows belong to destinations that an earlier read has activated. These rows stay due until the actors of
+# the destinations have read the store, and the pause gives the actors time for this. If a read activates
+# no destination at all, the next pause is twice as long.
 AGAIN_S = 0.1
 # After this many activations, the waker yields to other tasks. 100 activations take a millisecond.
 ROUSE_AT_ONCE = 100

@@ -81,9 +81,9 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store. But if a read that could return the delivery is under way, and
-        memory has room, set the delivery aside in memory. After the read, it can then be queued behind
-        the deliveries that the read has returned."""
+        """Leave a delivery in the store. But set it aside in memory if memory has room, a read of its
+        group from the cursor is under way, and the group's earlier arrivals during this read were set
+        aside, too. The delivery can then be queued behind the deliveries that the read returns."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -371,8 +371,8 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if the state machine has nothing to decide after the commit of a delivery's final
-        outcome: this commit makes no lane free, and nothing is to be read from the store."""
+        """Return True if the commit of a final outcome makes no lane free, and nothing must be read, now
+        or later. Return False if the destination is not ACTIVE, or `config` has another ordering."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 
@@ -383,8 +383,8 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if it is certain that the store holds none.
 
-        A negative count is not changed. The count is negative if a read has returned deliveries before
-        the actor handles the message about their arrival: this message will raise the count.
+        A negative count is not changed. The count can be negative if a read has returned deliveries
+        before the actor handles the message about their arrival: this message will raise the count.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

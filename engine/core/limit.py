@@ -30,10 +30,10 @@ LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
 # A duration is rounded to whole milliseconds, and includes time that the engine itself took.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
-# The gain measures what a width above the limit is worth. The gain is 1 if answers took as long at this
-# width as at the limit, and 0 if the additional attempts only waited at the receiver. If the gain is
-# below WORTH, the limit falls. WORTH is small, because a limit that is too low costs throughput, and a
-# limit that is too high costs little.
+# Two widths are compared. The gain measures what the larger width is worth. The gain is 1 if answers
+# took as long at the larger width as at the smaller width. The gain is 0 if the additional attempts of
+# the larger width only waited at the receiver. If the gain is below WORTH, the limit falls. WORTH is
+# small, because a limit that is too low costs throughput, and a limit that is too high costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the bound of `gain - WORTH`, which chance or a sudden change can make large
 # The pace is how strongly one comparison changes the limit. The first pace is PACE, so that one
@@ -48,7 +48,8 @@ FASTEST = 0.6
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # If a width above the limit causes too many failures, the next REFUSED_REST windows have the limit as
-# their width. The next larger width that is tried exceeds the limit by only a sixteenth (CAREFUL).
+# their width. The next larger width that is tried exceeds the limit by only a sixteenth (CAREFUL), but by
+# at least 1.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
@@ -210,8 +211,8 @@ class AdaptiveLimit:
         attempts that may be in flight (see `_size`). If this window had the larger width (`_more`), keep
         the limit, because only the larger width was too large. Otherwise lower the limit.
 
-        `known`: this window was compared with the window before. Then the limit falls by only a sixteenth
-        (CAREFUL), but by at least 1. Otherwise the limit is halved.
+        `known`: this window was compared with the window before. If `known`, a limit that falls is
+        lowered by only a sixteenth (CAREFUL), but by at least 1. If not `known`, it is halved.
         """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
@@ -263,7 +264,8 @@ class AdaptiveLimit:
         """Set `width`: how many attempts may be in flight in the next window. The windows alternate
         between two widths: `limit` and a larger width. If the larger width exceeds the upper bound
         `most`, the two widths are `most` and about a fifth less than `most`. While a search tries smaller
-        limits, `width` is half of `limit`."""
+        limits, `width` is half of `limit`. If `limit` is near a bound, the next BOUND_REST windows can
+        keep this width."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

@@ -207,7 +207,7 @@ class Reader:
 
     def fed(self, *, progress: bool) -> None:
         """Record that the answer of a read was handled. `progress` is False if memory had no room for any
-        delivery of the answer."""
+        delivery of the answer. The reader is then STARVED until deliveries leave memory."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes

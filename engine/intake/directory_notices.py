@@ -48,8 +48,8 @@ class DirectoryNotices:
         check: Callable[[], Awaitable[None]],
     ) -> None:
         """Await `check`, then make the actors of these destinations read the store again from `low_seq`
-        on. The reason is a statement whose outcome is unknown: it may have written deliveries. `check`
-        returns when this statement has ended."""
+        on, also if `check` raises. The reason is a statement whose outcome is unknown: it may have
+        written deliveries. `check` returns when this statement has ended."""
         self._doubts.append((destinations, low_seq))
         try:
             await check()

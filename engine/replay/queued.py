@@ -21,8 +21,9 @@ WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that 
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
 # If CONGESTION replays wait at destinations with a recent attempt, a destination where `LEAST` replays
-# wait gets no more. While `AHEAD` deliveries (replays and others) wait in memory, the intake delays new
-# events. CONGESTION is below `AHEAD`, so that this many replays alone do not cause this delay.
+# wait gets no more (`room_by_key` does not count replays in stuck lanes). While `AHEAD` deliveries
+# (replays and others) wait in memory, the intake delays new events. CONGESTION is below `AHEAD`, so that
+# this many replays alone do not cause this delay.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations together: a fifth of `engine_deliveries`
@@ -187,7 +188,7 @@ class QueuedReplays:
     def stuck(self, destination: str, lane: str, now: float) -> bool:
         """Return True if a lane is stuck. There are two cases:
 
-        - The last attempt of the lane failed.
+        - The last attempt of the lane failed, and a retry will follow.
         - The lane has had no attempt for `STUCK_S`. In addition, replays of other lanes have overtaken
           the lane's first replay, or the whole destination has had no attempt for `STUCK_S`.
         """

@@ -1,4 +1,5 @@
-"""The price (CPU time) of long numbers: numbers beyond 64 bits, which the validator keeps as texts.
+"""The price (CPU time) of long numbers, which the validator keeps as texts: integers that a signed
+integer of 64 bits cannot hold, and decimals with many digits or a large exponent.
 
 Comparing two long numbers takes as long as comparing a hundred short ones. Prices are in the unit of a
 schema's weight, a tenth of a microsecond. Every constant was measured, and rounded up.

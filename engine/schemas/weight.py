@@ -228,7 +228,8 @@ class _Scale:
             counts = into.named.get(name)
             if counts is None:
                 # `into.named` has no entry for this member or item yet, so until now the subschemas of
-                # `into.other` applied to it. Its new entry begins with a copy of these subschemas.
+                # `into.other` applied to it. Its new entry begins with a copy of these subschemas. But an
+                # entry for None (`propertyNames`) begins empty.
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Applications = {} if name is None else fan.other

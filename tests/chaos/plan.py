@@ -9,8 +9,9 @@ from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
 # The shortest and longest pause between two steps, for each book of faults (see `tests.chaos.book`). The
-# steps of all books run at the same time. The faults of the first book end servers, and the faults of the
-# other books matter only while a server is up. Therefore the first book has the longest pauses.
+# steps of all books run at the same time. Most faults of the first book end or freeze a server, and the
+# faults of the other books matter only while a server works. Therefore the first book has the longest
+# pauses.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
 MOVED_S = (4.0, 6.0)  # between two kills: by then the part has moved, and the machine is back
 MOVES = {"kills": machines.HOLDER_KILLED, "hand-overs": machines.HANDED_OVER}

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.fuzz.door import CORPUS, NAMES, Door, door
 
-# The number of inputs for each of these doors. All other doors get 120 inputs. The checks of one door's
-# inputs take less than half a second. In contrast, `python -m tests.fuzz` tries millions of inputs.
+# The number of inputs for each of these doors. All other doors get 120 inputs. The checks of all doors
+# together take some seconds. In contrast, `python -m tests.fuzz` tries millions of inputs.
 EXAMPLES = {
     "configuration": 60,
     "filter": 60,

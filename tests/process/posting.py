@@ -22,7 +22,7 @@ class Poster(threading.Thread):
     - 503 to the first try: the event or batch is not posted again. Later the test checks that it is not
       stored.
     - No answer, or 500, to an event: its fate is unknown. The event is posted again until it is accepted,
-      also after a 503.
+      also after a 503. The poster gives an event up after HANGS_S.
     - No answer, or 500, to a batch: its fate is unknown. The batch is not posted again. Later the test
       checks that all or none of its events are stored.
     """

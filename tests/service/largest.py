@@ -26,7 +26,8 @@ def all_delivered(page: Any) -> bool:
 
 class Largest:
     """The creator of these objects. The method `path` creates the object that a request to a route
-    changes, and returns the path of this request."""
+    changes, and returns the path of this request. For routes of console sessions and machines, `path`
+    creates no object."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house

@@ -314,10 +314,10 @@ def _posts(
 def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
-    """Return one or two large batches, each with smaller posts shortly before and after it. Posts of two
-    environments come together, so the large intake gets the batch (see `Intakes.submit`). Some smaller
-    posts are of the batch's environment: the small intake has work for this environment at the same time.
-    """
+    """Return one or two large batches in a share of the histories (LARGE_SHARE), else nothing. Smaller
+    posts come shortly before and after each batch. Posts of two environments come together, so the large
+    intake gets the batch (see `Intakes.submit`). Most smaller posts are of the batch's environment: the
+    small intake has work for this environment at the same time."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []
