@@ -62,11 +62,12 @@ def searched_page(
     limit: int,
     at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of a filtered list. `below`: the id below which the next page continues. None: this
-    is the last page.
+    """Return a page of a filtered list. `below`: the id below which the search must continue. None: the
+    search has reached the end of the list.
 
-    If the search ended before the page was full, the page's `searchedTo` is the instant that the search
-    has reached: `at_ms`, or by default the time in the id `below`.
+    If the search stopped before the page was full and before the end of the list, the page has
+    `searchedTo`: the instant that the search has reached. This is `at_ms`, or by default the time in the
+    id `below`.
     """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:

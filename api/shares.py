@@ -241,7 +241,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # A request of the kind OUTWARD mostly waits for a receiver or the file store, and hardly uses the
-        # event loop. When the request has ended, its place is therefore free at once (`rests=False`).
+        # A request of the kind OUTWARD (see `Share`) mostly waits, and hardly uses the event loop. When
+        # the request has ended, its place is therefore free at once (`rests=False`).
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

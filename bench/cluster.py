@@ -177,8 +177,8 @@ class _Node:
 
 
 class Cluster:
-    """A cluster under one load. A node commits groups of events, and later settles groups of outcomes. A
-    commit costs half of `node_group_s` and half of `database_group_s`, and so does a settlement."""
+    """A cluster under one load. A node commits groups of events, and later settles groups of outcomes.
+    Each costs half of `node_group_s` and `database_group_s`, and of `database_event_s` for an event."""
 
     def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
         self._shape, self._costs = shape, shape.costs

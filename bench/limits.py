@@ -2,9 +2,8 @@
 
 The generator and the receiver each have a single thread, so each is limited by one core. On a machine
 with two cores, they share the cores with the server and its database. The throughput and latency of a
-run then depend on all these programs. The CPU time for an event does not depend on the generator and the
-receiver, because it is the CPU time of the server and its database. A run with a saturated generator or
-receiver is void.
+run then depend on all these programs. The CPU time for an event counts only the server and its
+database. A run with a saturated generator or receiver is void.
 """
 
 import argparse

@@ -190,8 +190,8 @@ def _size(data: bytes, at: int) -> int:
 
 
 # The budget for the frames of all connections in one pass of the reactor, in units of 25 us. The whole
-# budget is about 6 ms. With more than 32 connections, a pass can exceed the budget, because the share of
-# a connection is never less than LEAST_COST.
+# budget is about 6 ms. A pass can exceed the budget, because a connection's share depends on the number
+# of connections in the pass before, and is never less than LEAST_COST.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms

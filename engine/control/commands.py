@@ -36,8 +36,9 @@ class CommandQueue:
         self._waiting = 0
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform work that does not wait for other commands. The work must write no configuration, but
-        it can remove rows for good. It must then hold `turn` while it changes the read models."""
+        """Perform work that does not wait for other commands. The work must neither add nor change
+        configuration. It can remove rows of configuration for good. If it does, it must hold `turn` while
+        it removes them from the read models."""
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:

@@ -285,7 +285,7 @@ class CustomerEvents(Struct, frozen=True):
     """The result of one read for a request to erase a customer's contents. The read examines the next
     events beyond the request's cursor. `ids`: the customer's examined events that still have contents.
     `erased`: how many of the customer's examined events were erased since the request, no matter why.
-    `through`: the id of the last examined event. `end`: True if no more events follow."""
+    `through`: the last examined event's id, or else the cursor. `end`: False if more events can come."""
 
     ids: list[str]
     erased: int
@@ -310,7 +310,8 @@ class ErasureRows(Protocol):
         """Examine a bounded number of the events beyond the request's cursor."""
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
-        """Move the cursor of a request to `through`. If `at_ms` is given, the request is finished."""
+        """Move the cursor of a request to `through`. If `at_ms` is given, the request is finished, unless
+        it was extended after `request` was read."""
 
 
 class SettingsStore(Protocol):

@@ -175,9 +175,9 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return two values. The first is True if the destination must be disabled because it has failed
-        for too long. The second is True if the first is True, and only deliveries of Angarium's own
-        events have failed since the last success."""
+        """Call this only while the destination must be disabled. Return two values. The first is True if
+        the reason is that the destination has failed for too long. The second is True if the first is
+        True, and only deliveries of Angarium's own events have failed since the last success."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:

@@ -17,7 +17,8 @@ RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, a
 
 class Filter:
     """A compiled expression. `fields`: the fields of the event that the expression names, such as
-    `payload`. `members`: the members within these fields that it names (see `engine.filters.members`)."""
+    `payload`. `members`: the paths that it names, such as `payload.items[0]` or a whole field; at most
+    `MOST` paths (see `engine.filters.members`)."""
 
     __slots__ = ("__weakref__", "_evaluate", "fields", "members")
 

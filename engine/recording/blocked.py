@@ -4,9 +4,9 @@ that their statement needs.
 If a statement with several outcomes is blocked, the recorder tries each half of the outcomes in a
 statement of its own. It divides a blocked half again, until each blocked outcome is alone in its
 statement. Each try can wait for a lock, so the recorder makes only one try between two groups of new
-outcomes. When an outcome was blocked alone, the recorder pauses for `AGAIN_S` before it tries such an
-outcome again. Then this try comes before those of the halves. The outcomes of a lane stay in order:
-later outcomes wait behind the blocked outcome.
+outcomes. Outcomes that were blocked alone take turns. If one of them is blocked again, the recorder
+pauses for `AGAIN_S` before it tries the next one. After the pause, this try comes before the tries of the
+halves. The outcomes of a lane stay in order: later outcomes wait behind the blocked outcome.
 """
 
 from collections import Counter, deque
@@ -19,10 +19,11 @@ import trio
 from engine.core.vocabulary import Ordering
 from engine.recording.group import QueuedOutcome, ids_of
 
-# Seconds. After a try in which an outcome was blocked alone, the recorder waits this long before it again
-# tries any outcome that is known to be blocked alone, even one of another lane. Each try waits at most
-# 0.1 s for a lock (`LOCK_WAIT_MS` in `storage.database.profiles`). Therefore these tries take at most a
-# tenth of the recorder's time.
+# Seconds. Outcomes that are known to be blocked alone are tried one at a time. If such a try is blocked
+# again, the recorder waits this long before it tries any of these outcomes, even one of another lane. It
+# also waits this long when it finds the first of these outcomes. Each try waits at most 0.1 s for a lock
+# (`LOCK_WAIT_MS` in `storage.database.profiles`). Therefore these tries take at most a tenth of the
+# recorder's time.
 AGAIN_S = 1.0
 
 log = structlog.get_logger("angarium.recorder")
@@ -39,8 +40,8 @@ class BlockedOutcomes:
     def __init__(self) -> None:
         self._lanes: dict[str, deque[QueuedOutcome]] = {}
         # Each list has half of the lanes of a blocked statement. The first outcomes of these lanes will
-        # be tried together, in one statement. If a single locked row blocked that statement, only one of
-        # the two halves is blocked again.
+        # be tried together, in one statement. If only the row of one delivery was locked, at most one
+        # of the two halves is blocked again.
         self._parts: deque[list[str]] = deque()
         # The lanes whose first outcome was blocked alone. They take turns.
         self._alone: deque[str] = deque()
@@ -108,7 +109,7 @@ class BlockedOutcomes:
 
     def release(self) -> list[QueuedOutcome]:
         """Call this after the try to write the outcomes that `take` returned, and after `hold` got those
-        that were blocked again. The lanes of the other outcomes are free. Remove the queues of the free
+        that must be tried again. The lanes of the other outcomes are free. Remove the queues of the free
         lanes, and return the outcomes that waited in these queues."""
         free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
         self._tried, self._logged = {}, False

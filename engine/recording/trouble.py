@@ -72,9 +72,10 @@ class TroubleLog:
     ) -> None:
         """Announce an event and log it.
 
-        A dead letter is not logged now: `sum_up` logs how many dead letters each destination had. The
-        first `SINGLY` dead letters of a destination since the last `sum_up` are announced now, each by an
-        event of its own. Further dead letters are not announced now: `sum_up` announces their number.
+        A dead letter is not logged now: `sum_up` logs the numbers of dead letters. The first `SINGLY`
+        dead letters of a destination since the last `sum_up` are announced now, each by an event of its
+        own. Further dead letters are not announced now: `sum_up` announces their number. But if the
+        destination has no count (see `DESTINATIONS`), all its dead letters are announced now.
         """
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)

@@ -42,8 +42,9 @@ class FairQueue(Generic[K, T]):
     def __init__(self) -> None:
         # When the last item of a key's queue is taken, the queue is removed from `_queues` and `_turns`.
         # But if no other key has items, the empty queue stays in both: its key is likely to come again.
-        # When `leave` (see `FairWaiters`) empties a queue, it removes the queue from `_queues`, but
-        # leaves it in `_turns`. There, `leave` later removes all empty queues at once.
+        # When `leave` (see `FairWaiters`) empties a queue and other keys have items, it removes the queue
+        # from `_queues`, but leaves it in `_turns`. `take` and `turn` drop such a queue if it is first in
+        # `_turns`. A later `leave` can also remove all empty queues at once.
         self._queues: dict[K, _KeyQueue[T]] = {}
         self._turns: deque[_KeyQueue[T]] = deque()  # the queue whose turn is next is first
         self.count = 0

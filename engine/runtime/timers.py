@@ -66,8 +66,9 @@ class Timers:
         return self.call_at(trio.current_time() + delay_s, callback)
 
     def drop_one(self) -> None:
-        """Count one more cancelled entry, which stays in the heap for now. If most entries of the heap
-        are cancelled, remove all cancelled entries. Only `Timer.cancel` calls this."""
+        """Count one more cancelled entry, which stays in the heap for now. If more than `DEAD_KEPT`
+        entries and most of the heap are cancelled, remove all cancelled entries. Only `Timer.cancel`
+        calls this."""
         self._dead += 1
         # To remove the cancelled entries, all entries of the heap must be examined. This is done only
         # when more than half of all entries are cancelled. Therefore a cancellation takes constant time

@@ -2,8 +2,8 @@
 
 pg_basebackup copies the database. The copy has the database's state at the end of the copying. Before
 pg_basebackup starts, all contents of files are copied. After it ends, new contents are copied. A content
-is stored before its first row, and removed after its last row. So a content that the backup's rows name
-is missing only if it was stored too late for the first copying and erased before the second.
+is stored before its first row, and removed after its last row. So the backup lacks a content of its rows
+only if the data folder had lost it, or stored it after the first copying and removed it before the next.
 """
 
 import fcntl

@@ -56,8 +56,8 @@ async def search(
     returns the rows of the windows before.
 
     Before this search, a walk (see `storage.log.walk`) went from the id `walked_from` down to `high`. The
-    first window is WIDER times as long as the time between the creations of these two ids, and at least
-    SHORTEST_MS.
+    first window is WIDER times as long as the time between these two ids, but at least SHORTEST_MS. If
+    `walked_from` is later than now, the time from `high` until now counts. No window goes below `low`.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

@@ -1,4 +1,5 @@
-"""`angarium listen`: it answers like a real receiver, and prints no control characters of a request."""
+"""`angarium listen`: it answers like a real receiver, and escapes a request's control characters, except
+newlines."""
 
 import base64
 import json

@@ -21,8 +21,8 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A state machine in which deliveries wait for places. `open` ends some attempts, and waiting
-    deliveries get the places of these attempts."""
+    """A state machine in which deliveries wait for places. `open` ends at most `places` attempts. Then
+    waiting deliveries get places."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine
