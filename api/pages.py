@@ -70,7 +70,7 @@ def searched_page(
     id `below`.
     """
     found = page(items, listing, environment, below)
-    if below is not None and len(items) < limit:
+    if below is not None and len(found["items"]) == len(items) < limit:
         found["searchedTo"] = iso(created_at_ms(below) if at_ms is None else at_ms)
     return found
 
