@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # chance. Results depend on which modules of Angarium are imported: hypothesis also tries constants of
     # these modules, and has no setting to prevent this. Therefore a test can fail in some runs only.
     # With `print_blob`, the report has the line `@reproduce_failure(...)`. With this line above the
-    # test, the test fails in any run.
+    # test, the test fails in any run with the same version of hypothesis.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile(
         "patient", deadline=None, derandomize=True, database=None, print_blob=True,

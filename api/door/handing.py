@@ -193,7 +193,7 @@ class _Passage:
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
         # Call `recv` once for each unconfirmed connection, because each can have a confirmation. If the
-        # passage is broken, one call raises an error and reads no confirmation. So call once more.
+        # passage is broken, one call can raise an error and read no confirmation. So call once more.
         for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)

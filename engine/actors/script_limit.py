@@ -10,10 +10,11 @@ from typing import Protocol
 from engine.core.destination import Destination
 
 # The limit on the attempts of one workspace that wait for their scripts. The default script workers can
-# hold 64 jobs together. The limit is four times as high, so that no worker lacks work. It is one fortieth
-# of all attempts that can be in flight by default.
+# hold 64 jobs together. The limit is four times as high, so that no worker lacks work. It is about one
+# fortieth of all attempts that can be in flight by default.
 MOST = 256
-# How many held actors are woken whenever an attempt stops waiting for its script. After a workspace has
+# How many held actors of a workspace are woken whenever one of its attempts stops waiting for its script.
+# If no attempt of the workspace waits any more, all its held actors are woken. After a workspace has
 # reached MOST waiting attempts, none of its actors is woken until only MOST / 2 attempts wait: then there
 # is room for many attempts.
 WOKEN = 2

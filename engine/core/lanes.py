@@ -57,9 +57,8 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Each delivery that a person's order (cancel or retry) has just ended or made due, with the key
-        # of the delivery's lane. A settlement records the order's effect. The entry is removed when this
-        # settlement is durable.
+        # The waiting deliveries that a person's order (cancel or retry) has settled without an attempt,
+        # each with the key of its lane. The entry is removed when this settlement is durable.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait until a settlement in `_ending` is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -154,8 +153,9 @@ class Lanes:
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Remove a waiting delivery, and return it. If it is the head of its lane, it keeps this place
-        until `release`, so that no other delivery of the lane is sent before."""
+        """Remove a waiting delivery from memory, and return it, or None if it does not wait in memory. If
+        it is the head of its lane, it keeps this place until `release`, so that no other delivery of the
+        lane is sent before."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:

@@ -82,10 +82,9 @@ class DestinationMachine:
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Take over the deliveries that wait in the store. Call this before any method about deliveries.
+        """Take over the deliveries that wait in the store. If any wait, call this before any message.
 
-        - `low_seq`: no PENDING delivery has a lower seq. With ordering KEY or STRICT, no RETRYING
-          delivery has a lower seq either.
+        - `low_seq`: no PENDING delivery has a lower seq; with ordering KEY or STRICT, no RETRYING either.
         - `last_seqs`: the highest committed seq by class.
         - `waiting`: the number of PENDING and RETRYING deliveries.
         - `next_due`: the earliest due time in a RETRYING delivery's row.
@@ -141,7 +140,8 @@ class DestinationMachine:
             self._discarder.dead(read, deliveries, now)
 
     def order(self, order: Order, deliveries: Sequence[str], now: float) -> None:
-        """Take a person's order (RETRY or CANCEL) for those of the deliveries that have not ended."""
+        """Take a person's order for deliveries, by their ids. It has no effect on ended deliveries. A
+        RETRY has no effect on deliveries in flight. An archived destination ignores all orders."""
         if not self._archived():
             self._orders.give(order, deliveries, now)
 
@@ -217,7 +217,8 @@ class DestinationMachine:
         return follows
 
     def _is_correction(self, settlement: Settlement) -> bool:
-        """Return True if a settlement without an attempt only records a wait that was shortened."""
+        """Return True if a RETRYING settlement without an attempt leaves its delivery in place. Return
+        False if this state machine made it for a person's retry: it must then queue the delivery."""
         own = self.uncommitted.get(settlement.delivery.id) is settlement.delivery
         return not own or settlement.delivery.id in self._correcting
 
@@ -235,7 +236,7 @@ class DestinationMachine:
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
         """Dead-letter a delivery that crashed its actor again and again. Call this only on the temporary
-        state machine that an actor makes after a crash. Such a machine begins no attempt and no read."""
+        state machine after a crash. This machine gets no `restore`, and begins no attempt and no read."""
         if self._adopt(delivery) is not None:
             state = waiting_state(delivery)
             self._end_unsent(delivery, state, DeliverySignal.QUARANTINE, now)
@@ -275,7 +276,7 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Remove and return the settlements. Call this only if there are no other `Commands`."""
+        """Remove and return the settlements. Call this only if `FastPath.settles` has returned True."""
         settled, self._settle = self._settle, []
         return settled
 
@@ -386,8 +387,7 @@ class DestinationMachine:
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
-        """Take over a delivery whose attempt another state machine began. Return None if the delivery is
-        settled already."""
+        """Take over a delivery that another state machine had. Return None if it is settled already."""
         if delivery.id in self.uncommitted:
             return None
         adopt(delivery, self._backlog)

@@ -70,9 +70,13 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """How many destinations, rules and transforms a customer's account has. `tally` is not the sum of
-    these numbers. It is a counter that rises by one whenever an embed session of the customer adds a row.
-    By this counter, a session notices if another session adds a row at the same time."""
+    """How many destinations, rules and transforms a customer's account has. Archived destinations do not
+    count, nor do their rules and transforms. A number that has reached `at_most` can be too low (see
+    `CustomerStore.used`).
+
+    `tally` is not the sum of these numbers. It is a counter that rises by one whenever an embed session
+    of the customer adds a row. By this counter, a session notices if another session adds a row at the
+    same time."""
 
     tally: int
     destinations: int

@@ -1,10 +1,10 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
 The observer reads the table of nodes again and again. If a read finds the same heartbeat of a node as the
-read before, the time between the two reads is added to the node's silence, but at most one second. After
-a lost connection, the silence of every node begins at zero again. Therefore neither an outage of the
-database nor a pause of the observer's own process makes other nodes dead. The observer reads no other
-computer's clock. Nothing here awaits.
+read before, the time between the two reads is added to the node's silence, but at most one second. A new
+heartbeat ends the silence. After a lost connection, the silence of every node begins at zero again.
+Therefore neither an outage of the database nor a pause of the observer's own process makes other nodes
+dead. The observer reads no other computer's clock. Nothing here awaits.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -49,9 +49,10 @@ async def accept_links(
     """Accept links until cancelled. Raise OSError if this process cannot listen at the address.
 
     `adopt` takes each link that carries a client's connection. `adopt_requests` takes each link for
-    forwarded requests, which all come from one client. Both functions also get this client's address.
-    `digest` returns the digest of this server's TLS certificate, or `NO_TLS`. When a standby stops,
-    `end_soon` gets the addresses of the standby's clients, and must close each client's connection after
+    forwarded requests, which all come from one client. If `adopt_requests` is None, `adopt` takes these
+    links too. Both functions also get this client's address. `digest` returns the digest of this server's
+    TLS certificate, or `NO_TLS`. When a standby stops, `end_soon` gets the addresses of the clients whose
+    connections the standby carries to this server. `end_soon` must close each of these connections after
     the next answer on it.
     """
     host, port = bind

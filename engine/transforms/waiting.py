@@ -165,9 +165,10 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All workspaces have used up the CPU of their turns, or more. A workspace that has used more
-            # has a negative credit, and one new turn can be too little for it. So each workspace gets the
-            # smallest number of new turns that makes the credit of at least one workspace positive.
+            # All workspaces of the ring have used up the CPU of their turns, or more. A workspace that
+            # has used more has a negative credit, and one new turn can be too little for it. So each of
+            # these workspaces gets the smallest number of new turns that makes the credit of at least one
+            # of them positive.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)

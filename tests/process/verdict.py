@@ -67,8 +67,8 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
     """Check that a destination got its deliveries in the order in which they were accepted. `firsts` has
-    the first successful request of each delivery. If `lanes` is true, check the order only within each
-    lane."""
+    the first successful request of each delivery, in the order of arrival. If `lanes` is true, check the
+    order only within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )

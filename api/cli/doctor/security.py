@@ -28,8 +28,9 @@ METADATA = (
 
 
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
-    """Check the private networks that tenants can reach through the service. Return a finding for each: a
-    failure or a warning if tenants can reach more than they should."""
+    """Check the networks that EGRESS_ALLOW lets tenants reach. Return a finding for each network: a
+    failure or a warning if tenants can reach more than they should. Without such networks, return one
+    finding that all is well."""
     if not allowed:
         return [ok("egress", "receivers must have public addresses")]
     findings = []

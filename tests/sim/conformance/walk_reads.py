@@ -88,8 +88,9 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change the status of a random destination. Only the newest destination can be archived. After it is
-    archived, create a new destination."""
+    """Try to give a random destination a random status, unless it is archived. The stores refuse this if
+    the version is not the next one. Only the newest destination can become archived. After this is tried,
+    create a new destination."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]

@@ -1,4 +1,4 @@
-"""Planted bugs around commits: in intake, recorder, entry queue, replays and the database's checks."""
+"""Planted bugs around commits: in intake, recorder, entry queue, replays, signing and database checks."""
 
 from engine.core import minutes
 from engine.intake import intake

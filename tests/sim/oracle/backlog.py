@@ -1,5 +1,5 @@
 """Backlog rows at the end of a history. A destination with unsettled deliveries has one backlog row. A
-destination without unsettled deliveries has no backlog row.
+destination without unsettled deliveries has no backlog row. Deliveries of inspections do not count.
 
 A disabled destination is an exception. If its deliveries are settled, it can still have its backlog row:
 after a crash, this row stays until the destination is enabled.

@@ -64,7 +64,8 @@ def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[
     """A delivery died because its destination's schedule had no more retries. Return the versions of the
     destination whose schedule may have decided this. Leave out versions that were replaced before the
     delivery's last attempt ended. If the delivery died at the end of that attempt, also leave out
-    versions that came after the attempt was surely judged."""
+    versions that came after the attempt was surely judged. Return all versions if the process did not get
+    the receiver's answer to the last attempt, because the end of this attempt is then unknown."""
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

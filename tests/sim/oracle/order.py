@@ -108,7 +108,7 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # If the process that sent a successful request still owned the database when it got the answer,
         # the lane is free from this answer on. If there is no such request, it is unknown when the lane
-        # became free. The oracle then takes the earliest possible instant: the arrival of the first
+        # became free. The oracle then takes an instant that is surely not too late: `at` of the first
         # successful request.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))

@@ -370,7 +370,8 @@ class Sight:
         return at + self.processes[process].clock_s + drift_s
 
     def latest_clock(self, process: int, since: float, until: float) -> float:
-        """Return the latest time that a process's clock showed between `since` and `until`."""
+        """Return the latest of the times that a process's clock showed at `until`, and right after each
+        jump that the process noticed between `since` and `until`."""
         jumps = (at for at, _ in self.followed.get(process, ()) if since < at < until)
         return max(self.clock(process, at) for at in (until, *jumps))
 
