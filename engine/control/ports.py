@@ -197,8 +197,8 @@ class CustomerStore(Protocol):
         """Write the next version of name, quotas and permissions."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return how much of each quota an account uses. Each count stops at `at_most`. Return None for
-        an unknown account."""
+        """Return how much of each quota an account uses. A count of `at_most` or more can be too low.
+        Return None for an unknown account."""
 
 
 class RuleStore(Protocol):

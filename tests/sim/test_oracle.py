@@ -40,6 +40,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "retried in time": lambda: told.retried(8.1),
     "retried early by a clock that jumped": lambda: told.retried(4, 100.0),
     "retried early after a clock that was set": lambda: told.retried(4, 0.0, set_s=-100.0),
+    "made due between two steps of the clock": lambda: told.retried_after_steps(7, -90),
     "made due by a clock that was set forward, then back": lambda: told.retried_after_steps(
         90, -90
     ),

@@ -2,7 +2,7 @@
 owned the database, and the versions of the configuration that were in force."""
 
 from collections import defaultdict
-from math import gcd, inf
+from math import gcd, inf, nextafter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -370,10 +370,10 @@ class Sight:
         return at + self.processes[process].clock_s + drift_s
 
     def latest_clock(self, process: int, since: float, until: float) -> float:
-        """Return the latest of the times that a process's clock showed at `until`, and right after each
-        jump that the process noticed between `since` and `until`."""
-        jumps = (at for at, _ in self.followed.get(process, ()) if since < at < until)
-        return max(self.clock(process, at) for at in (until, *jumps))
+        """Return the latest time that a process's clock showed between `since` and `until`."""
+        jumps = [at for at, _ in self.followed.get(process, ()) if since < at < until]
+        before = [nextafter(at, -inf) for at in jumps]
+        return max(self.clock(process, at) for at in (until, *jumps, *before))
 
     def ahead_s(self, process: int) -> list[float]:
         """Return how many seconds a process's clock was ahead, at the beginning and after each jump."""
