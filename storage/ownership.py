@@ -251,7 +251,8 @@ class Ownership:
 
     async def renew_intake(self, connection: Connection) -> None:
         """Take a new epoch for the intake. Each connection of the intake calls this when it connects (its
-        `on_connect`). Raises OwnershipLostError if another process has taken over."""
+        `on_connect`). Do nothing if this process has not taken its part yet (`taken`). Raises
+        OwnershipLostError if another process has taken over."""
         if self.taken:
             async with self._renewing:
                 await self._renew_intake(connection)
@@ -284,8 +285,9 @@ class Ownership:
         self.intake_epoch = epoch
 
     async def renew_settle(self, connection: Connection) -> None:
-        """Take a new epoch for all shards. The settle connection calls this when it connects (its
-        `on_connect`). Raises OwnershipLostError if another process has taken over."""
+        """Take a new epoch for all shards of this process's part. The settle connection calls this when
+        it connects (its `on_connect`). Do nothing if this process has not taken its part yet (`taken`).
+        Raises OwnershipLostError if another process has taken over."""
         if not self.taken:
             return
         self._highest += 1

@@ -265,13 +265,16 @@ async def _read(link: Link) -> None:
 
 
 def see_that_read(link: Link, *, sent: bool) -> None:
-    """Check that the worker has read the whole request. If it has not, close the link and raise an error.
-    `sent`: the whole request was sent on the link.
+    """Check that the worker has read `Outgoing.data`: the whole request, or only its head if its body is
+    still arriving. If the worker has not, close the link and raise an error. `sent`: all of the data was
+    sent on the link.
 
-    - AwayError: the link was closed before the worker had read the whole request. Such a request is
-      never served, because the worker drops it.
-    - SilentError: the whole request was sent to another machine, and that machine has not acknowledged
-      all its bytes. It is unknown whether the worker has got the request.
+    - AwayError: the link was closed before the worker had read the data. Such a request is never served,
+      because the worker drops it.
+    - SilentError: all of the data was sent to another machine, and that machine has not acknowledged all
+      bytes. It is unknown whether the worker has got the data.
+    - Any other BrokenResourceError: the worker read the rest of the data just before the link was closed.
+      The worker can have begun the request.
     """
     if sent and not _unread(link):
         return

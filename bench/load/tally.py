@@ -39,8 +39,8 @@ class Part:
         self.cpu_s = -time.process_time()
 
     def close(self, now: float, batch: int) -> None:
-        """End this part of the plan. The latency of an event that was not sent is the time from its due
-        time to `now`."""
+        """End this part of the plan. If the part has a rate, requests of `batch` events can be unsent.
+        Each such request adds a latency: the time from the due time of its first event to `now`."""
         self.cpu_s += time.process_time()
         self.wall_s = now - self.start
         if self.rate:

@@ -299,9 +299,9 @@ class Directory:
         return rows
 
     def rows_written(self, rows: Iterable[DirtyDestination]) -> None:
-        """Record that backlog rows were written. If a row's destination got no delivery (because the
-        event's idempotency key was in use, or the delivery had already left the DLQ), the intake later
-        deletes the row. Call this method after `arrived`."""
+        """Record that these backlog rows exist: a statement wrote them, or their deletion failed. Call
+        this method after `arrived`, which adds the destinations of new deliveries to `dirty`. The intake
+        later deletes the rows of all other destinations, because no delivery needs these rows."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -3,8 +3,9 @@
 A PATCH can change the schedule while a delivery waits for its retry. There are three cases:
 
 - The new schedule allows no further attempt. A delivery in memory becomes due at once. A delivery in the
-  store becomes due when it is read, which happens at its old due time or before. When the delivery is
-  due, it is dead-lettered instead of sent.
+  store becomes due when it is read. The read usually happens at its old due time or before. The read
+  happens later if memory is full or if the destination is disabled. When the delivery is due, it is
+  dead-lettered instead of sent.
 - The delivery would wait for longer than `longest_wait_s` from now. Then it waits for `longest_wait_s`
   from now. For a delivery in the store, "now" is the time when it is read.
 - Otherwise the delivery keeps its due time.

@@ -152,8 +152,9 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files in an event's stored `attachments`, in order. Return an empty list for
-    an event that was accepted before this service stored files."""
+    """Return the ids of the files in an event's stored `attachments`, in order: the `uri` of each entry
+    of the kind FILE. An event that was accepted before this service stored files can have entries of the
+    kinds URL and INLINE. This function leaves them out."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):

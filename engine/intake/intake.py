@@ -353,7 +353,7 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse all waiting submissions while the database is away. See `refuse`."""
+        """While the database is away, refuse waiting submissions. No statement has written them."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()
 

@@ -88,8 +88,8 @@ class Recorder:
         measures: Measured | None = None,
         workers: int = 1,
     ) -> None:
-        """`relieved` is called when workspaces that were held (see `OutcomeQueue.holds`) can begin
-        attempts again. `workers`: how many workers write outcomes to the database."""
+        """`relieved` is called when held workspaces (`OutcomeQueue.holds`) can begin attempts again, and
+        when the store answers after an outage. `workers`: how many workers write outcomes."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
@@ -326,9 +326,9 @@ class Recorder:
     ) -> None:
         """Handle the refusal of a statement that cannot be divided: `taken` has one outcome or none.
 
-        With one outcome, report the refusal to the outcome's owner. Without an outcome, the statement
-        wrote only backlog rows (`marks`) and snapshots. Drop them all. The actors of their destinations
-        queue new ones at their next change.
+        With one outcome, report the refusal to its owner. If the outcome discards a dead letter, report
+        it as committed instead. Without an outcome, the statement had only backlog rows (`marks`) and
+        snapshots. Drop them all. Their actors queue new ones at their next change.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

@@ -121,13 +121,13 @@ def alive(pattern: str) -> int:
     A place is the part of a pattern that matches one character: a letter, an escape or a class. `[ab]x`
     has two places, and `x{5}` has five.
 
-    If the pattern begins with `^`, and has no flags and no alternatives outside of groups, every match
-    begins at the text's first character. The places before the first element of variable length then do
-    not count: the n-th of these places can match only the text's n-th character, and this character can
-    match at no other place. The first element of variable length counts as one place, unless it is a
-    group. For example, `x{2,5}` in `^ax{2,5}` always begins at the second character. So the second
-    character can match only at the first place of `x{2,5}`, the third only at the second place, and so
-    on. For a malformed pattern, the result has no meaning.
+    If the pattern begins with `^` (without a quantifier), and has no flags and no alternatives outside of
+    groups, every match begins at the text's first character. The places before the first element of
+    variable length then do not count: the n-th of these places can match only the text's n-th character,
+    and this character can match at no other place. The first element of variable length counts as one
+    place, unless it is a group. For example, `x{2,5}` in `^ax{2,5}` always begins at the second
+    character. So the second character can match only at the first place of `x{2,5}`, the third only at
+    the second place, and so on. For a malformed pattern, the result has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -139,7 +139,7 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return three values for a pattern: the number of its places (see `alive`), the number of places
     that `alive` leaves out if a `^` precedes the pattern, and True if the pattern has alternatives
-    outside of groups."""
+    outside of groups. If the third value is True, `alive` ignores the second value."""
     # The groups that are open at `at`, the innermost group last. When a group is opened, its entry keeps
     # the values that `places` and `varies` have so far in the enclosing group. The two variables then
     # begin anew for the opened group.
@@ -229,11 +229,12 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # Each application of a pattern to a value adds at least 2 + pattern_size // 16 units to the schema's
+    # Each application of `pattern` to a value adds at least 2 + pattern_size // 16 units to the schema's
     # weight (see `engine.schemas.weight`). For each pattern, the loop divides the number of places that
     # `alive` returns by these units. `dearest` is the largest quotient. All applications of patterns to
     # one value add at most `weight` units together. So one character of a text can match at no more than
-    # `weight` * `dearest` places.
+    # `weight` * `dearest` places. A pattern of `patternProperties` can add one unit less. So a character
+    # of a name can match at up to twice as many places.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

@@ -241,7 +241,7 @@ class Link:
 
     def _used_s(self) -> float:
         """Return the CPU time that the worker's process (`process`) has used. The kernel has a CPU clock
-        for each process."""
+        for each process. Return infinity if this clock cannot be read."""
         try:
             return time.clock_gettime((~self.process.pid << 3) | 2)
         except OSError:

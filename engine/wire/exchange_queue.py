@@ -105,10 +105,11 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        Without tests of destinations (`beyond_limit`), an origin never has more connections than the sum
-        of its destinations' concurrencies. Two rules cause this. This method closes a connection that
-        exceeds the destination's concurrency. The method `go` opens a connection only if the origin has
-        no idle connection.
+        An origin has no more connections than the sum of its destinations' concurrencies. There are two
+        exceptions: tests of destinations (`beyond_limit`), and connections that were opened before this
+        sum became smaller. Two rules keep this limit. This method closes a connection that exceeds the
+        destination's concurrency. The method `go` opens a connection only if the origin has no idle
+        connection.
         """
         self.busy -= 1
         origin = connection.origin

@@ -143,7 +143,8 @@ class PostgresDeliveries:
     def _further(self, selection: Selection, environment: int) -> Further | None:
         """Return the search that continues a page if the walk has examined as many rows as it can. Return
         None if there is no pool `searchers`. Also return None if the selection has no filter: then each
-        examined row is a result, so the page is full before the walk reaches this limit."""
+        examined row is a result. Such a page is short only if `DeliveryFilter.examine` is smaller than
+        the page."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None

@@ -2,9 +2,9 @@
 
 A door is a piece of our code that reads a stranger's bytes (see `tests.fuzz.door`). The fuzzer needs the
 package atheris, which is not a dependency of ours. If the check of an input raises an error, or takes too
-much time or memory, the input is kept in the corpus, in a file whose name contains the input's hash. The
-developer who fixes the bug gives the file a better name. Some small inputs that reach new branches are
-kept too.
+much time or memory, the input is kept in the corpus. The name of its file contains the first 12 digits of
+the input's hash. The developer who fixes the bug gives the file a better name. If a run finds no such
+input, some small inputs that reach new branches are kept.
 """
 
 import argparse

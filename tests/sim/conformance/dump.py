@@ -60,7 +60,7 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# One row for each process that can write, with its epoch. Then the leases, of homes and of shards. They
+# One row for each row of `processes`, with its epoch. Then the leases, of homes and of shards. They
 # are grouped by epoch and holder, and each group is one row: whether the group's leases are vacant, the
 # number of leases, and the sum of the numbers of their slots or shards.
 _EPOCHS = """
