@@ -193,6 +193,8 @@ SCRIPTS: dict[str, tuple[list[tuple[int, Any]], str, Any, int]] = {
     "a 503 of it is, since nothing was done": (
         [(503, REFUSED), (201, {"id": "x"})], "destinations.create", {"id": "x"}, 2,
     ),
+    "a 503 of a proxy is asked again": ([(503, {}), (200, CONTEXT)], "authContext", CONTEXT, 2),
+    "a 503 of a proxy is not, where that may do it twice": ([(503, {})], "destinations.create", None, 1),
     "an event that has its key is": ([(500, ENDED), (202, {"id": "e"})], "events.send", {"id": "e"}, 2),
     "it gives up after four": ([(503, REFUSED)] * 5, "authContext", "overloaded", 5),
     "a refusal is final": ([(409, {**ENDED, "code": "conflict"})], "authContext", "conflict", 1),
@@ -243,6 +245,8 @@ async def test_calls_are_repeated_where_that_is_safe(
             told = await client(method, fields=given or None)
         if isinstance(result, str):
             assert told["error"]["code"] == result
+        elif result is None:
+            assert told["error"]["name"] == "UnexpectedAnswerError"
         else:
             assert told["value"] == result
         assert len(bodies) == asked

@@ -98,6 +98,7 @@ interface Envelope {
   requestId?: string;
 }
 
-function isEnvelope(body: unknown): body is Envelope {
+/** Tell whether a body is an error of the service, and not of a proxy. */
+export function isEnvelope(body: unknown): body is Envelope {
   return typeof body === "object" && body !== null && "code" in body && typeof body.code === "string";
 }

@@ -1,9 +1,11 @@
 /** The transport, which performs a call by `fetch`, with retries and time limits. */
 
-import { AngariumError, ConnectionFailedError, errorFrom, retryAfterMs } from "./errors.js";
+import { AngariumError, ConnectionFailedError, errorFrom, isEnvelope, retryAfterMs } from "./errors.js";
 import { type RetryPolicy, delayMs } from "./retry.js";
 
 const GONE = 404;
+const UNAVAILABLE = 503;
+const BAD_GATEWAY = 502; // stands for a 503 that a proxy wrote: the service can have performed the call
 
 /** One call of the API. `body` is a value to be sent as JSON, a text of JSON, or bytes that are sent unchanged. */
 export interface Call {
@@ -55,18 +57,18 @@ export class Transport {
       if (answer?.ok) return (await read(answer)) as Answer;
       const gone = call.goneIsDone && attempt > 1 && answer?.status === GONE;
       if (gone) return { success: true } as Answer;
+      const body = answer === null ? undefined : await parsed(answer);
       const pause = delayMs(
         this.#options.retry,
         {
           attempt,
-          status: answer?.status ?? null,
+          status: answer && statusOf(answer, body),
           repeatable: call.repeatable ?? true,
           retryAfterMs: answer ? retryAfterMs(answer.headers) : null,
         },
         Math.random(),
       );
-      if (pause === null) throw failure ?? errorFrom(answer!.status, await parsed(answer!), answer!.headers);
-      await answer?.body?.cancel();
+      if (pause === null) throw failure ?? errorFrom(answer!.status, body, answer!.headers);
       await asleep(pause, options.signal);
     }
   }
@@ -141,6 +143,11 @@ async function read(answer: Response): Promise<unknown> {
   const body = await parsed(answer);
   if (body === undefined) throw errorFrom(answer.status, undefined, answer.headers);
   return body;
+}
+
+/** Return the status by which a failed call is judged. The service says in its error that a 503 had no effect. */
+function statusOf(answer: Response, body: unknown): number {
+  return answer.status === UNAVAILABLE && !isEnvelope(body) ? BAD_GATEWAY : answer.status;
 }
 
 async function parsed(answer: Response): Promise<unknown> {
