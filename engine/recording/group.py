@@ -1,6 +1,5 @@
 """The groups of outcomes that the recorder writes with one statement each. Also here is `SettledReplays`:
-the outcomes of replays that the recorder has written, or that the store has refused. They wait for the
-replay runner."""
+the outcomes of replays that the recorder has written. They wait for the replay runner."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -111,8 +110,7 @@ def ids_of(settlement: Settlement) -> dict[str, object]:
 
 
 class SettledReplays:
-    """Owner of the settlements of replays that are durable or that the store has refused, until the
-    replay runner takes them."""
+    """Owner of the durable settlements of replays, until the replay runner takes them."""
 
     def __init__(self) -> None:
         self._waiting: list[Settlement] = []

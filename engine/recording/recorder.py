@@ -369,7 +369,7 @@ class Recorder:
                 unreported.append(partial(owner.committed, theirs))
             else:
                 unreported.append(partial(owner.refused, theirs[0], refused))
-        if self._replays is not None:
+        if self._replays is not None and refused is None:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
                 unreported.append(partial(self._replays.put, replayed))

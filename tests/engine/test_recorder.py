@@ -29,6 +29,7 @@ from engine.ports import (
     UnknownOutcomeError,
 )
 from engine.ports.outage import BROKEN_MOST
+from engine.recording.group import SettledReplays
 from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import (
     LINGER_AWAITED_S,
@@ -315,6 +316,21 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
     assert [each.expects for group in store.groups for each in group.settlements] == [0, 2]
     assert [each.expects for each in owner.durable] == [0, 2]
     assert [each.expects for each in owner.refusals] == [1]
+
+
+async def test_a_refused_outcome_of_a_replay_is_not_settled(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    refused, written, replays = settled(1), settled(2), SettledReplays()
+    refused.delivery.replay_job = written.delivery.replay_job = "job"
+    store.poison = lambda group: (
+        PoisonError() if any(each.expects == 0 for each in group.settlements) else None
+    )
+    recorder = Recorder(store, OutcomeQueue(10), trio.current_time, replays=replays)
+    recorder.put([refused, written], Owner())
+    recorder.close()
+    await recorder.run()
+    assert replays.take() == [written]  # the actor sends the other replay again
 
 
 async def test_a_dead_letter_that_a_person_settled_first_is_no_refused_outcome(
