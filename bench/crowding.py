@@ -49,8 +49,10 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """The created destinations. The first `per_environment` destinations belong to the first key, the
-    next `per_environment` to the second key, and so on. The destinations' customers are `c0`, `c1` ..."""
+    """The created destinations. `keys` has one API key for each environment. The first
+    `per_environment` destinations are in the environment of the first key, the next `per_environment` in
+    the environment of the second key, and so on. If each destination has its own customer, the customers
+    are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int

@@ -6,15 +6,16 @@ client's address and a proof. The acceptor's proof ends the handshake. From then
 the client's connection, byte by byte.
 
 Links of two other kinds carry no client's connection. The dialler of such a link also sends the kind,
-after the address. On a link of the kind ENDING, the acceptor ignores the address.
+after the address.
 
 A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before
 the acceptor sends its proof, it sends the digest of its TLS certificate, or zeros if the acceptor has
 no TLS. If the acceptor has TLS, the TLS handshake follows.
 
 A link of the kind ENDING comes from a standby that stops. The standby relays clients' connections to
-the acceptor, and now sends the addresses of these clients. The acceptor closes each client's connection
-after the next answer on it.
+the acceptor over other links. The acceptor ignores the address in the handshake. After the handshake,
+the standby sends the addresses of all these clients. The acceptor closes each client's connection after
+the next answer on it.
 """
 
 import hmac

@@ -40,7 +40,7 @@ class RunningJob:
     def renew(self, job: ReplayJob) -> None:
         """Replace the job in memory by `job`, which was read from the store. The selection in memory is
         kept, because `job` can lack its selection. If the status in the store differs from the status in
-        memory, set `lost` to True: the runner then loads the job again."""
+        memory, set `lost` to True: the runner then also loads the job's legs again."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)

@@ -22,7 +22,8 @@ SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
 DATABASE = "database"
 FILES = "files"
 PIECE_BYTES = 1 << 20  # read at a time, which bounds the memory for a backup of any size
-# The possible names of a backup's parts. A list that names any other file is refused: it can be forged.
+# The possible names of a backup's parts. If the list names any other file, the backup is refused, because
+# somebody can have forged the list.
 _PART = re.compile(
     r"database/(?:(?:base|pg_wal)\.tar(?:\.gz)?|backup_manifest)"
     r"|master\.key|files/[0-9]{1,10}/[0-9a-f]{2}/[0-9a-f]{64}"

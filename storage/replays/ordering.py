@@ -142,8 +142,8 @@ async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStat
 
 
 def cursor_of(queue: int, seq: int) -> str:
-    """Return the cursor for a read that begins after a PENDING delivery. `queue` and `seq` are the class
-    and the seq of this delivery."""
+    """Return the cursor for a read that begins after a PENDING delivery. `queue` is the number
+    of this delivery's class (`DeliveryClass`), and `seq` is the delivery's seq."""
     return str(UUID(int=queue << _SEQ_BITS | seq))
 
 

@@ -22,7 +22,8 @@ PREFIXES = {
 
 
 def of_v4(address: IPv4Address) -> dict[str, str]:
-    """Return hosts that mean this IPv4 address or contain it. The keys are the names of the notations."""
+    """Return hosts of URLs, by the name of their notation: the IPv4 address in other notations, and IPv6
+    addresses that embed it."""
     number, octets = int(address), list(address.packed)
     text = str(address)
     a, b, c, d = octets
