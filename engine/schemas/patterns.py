@@ -202,9 +202,9 @@ def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
 def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPrices:
     """Return the prices of a valid schema of weight `weight`."""
     steps = steps or Steps()
-    # Each pattern, the name of the member that it is for, and the units that an application of such a
-    # pattern adds to the schema's weight, beside those for the pattern's size.
-    found: list[tuple[str, str | None, int]] = []
+    found: list[
+        tuple[str, str | None]
+    ] = []  # patterns with the name of the member that they are for
     refers = again = False
     waiting: list[tuple[Any, str | None]] = [(schema, None)]
     while waiting:
@@ -217,9 +217,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
         refers = refers or "$ref" in value or "$dynamicRef" in value
         again = again or "unevaluatedProperties" in value or "unevaluatedItems" in value
         if isinstance(pattern := value.get("pattern"), str):
-            found.append((pattern, name, 2))
+            found.append((pattern, name))
         if isinstance(named := value.get("patternProperties"), dict):
-            found += ((each, None, 1) for each in named)
+            found += ((each, None) for each in named)
         for keyword, inner in value.items():
             if keyword == "properties" and isinstance(inner, dict):
                 waiting += ((each, key) for key, each in inner.items())
@@ -229,23 +229,24 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # Each application of a pattern to a value adds at least `least + pattern_size // 16` units to the
-    # schema's weight (see `engine.schemas.weight`). For each pattern, the loop divides the number of
-    # places that `alive` returns by these units. `dearest` is the largest quotient. All applications of
-    # patterns to one value add at most `weight` units together. So one character of a text can match at
-    # no more than `weight` * `dearest` places.
+    # Each application of `pattern` to a value adds at least 2 + pattern_size // 16 units to the schema's
+    # weight (see `engine.schemas.weight`). For each pattern, the loop divides the number of places that
+    # `alive` returns by these units. `dearest` is the largest quotient. All applications of patterns to
+    # one value add at most `weight` units together. So one character of a text can match at no more than
+    # `weight` * `dearest` places. A pattern of `patternProperties` can add one unit less. So a character
+    # of a name can match at up to twice as many places.
     places, dearest = 0, 0.0
-    for pattern, _, least in found:
+    for pattern, _ in found:
         steps.spend(1 + len(pattern))
         some = alive(pattern)
         places += some
-        dearest = max(dearest, some / (least + pattern_size(pattern) // 16))
+        dearest = max(dearest, some / (2 + pattern_size(pattern) // 16))
     rate = max(1, int(dearest * weight))
-    names = frozenset(name for _, name, _ in found if name is not None)
+    names = frozenset(name for _, name in found if name is not None)
     if refers:
         return TextPrices(rate, None)
     once = places * (2 if again else 1)
-    every = len(names) == 0 or any(name is None for _, name, _ in found)
+    every = len(names) == 0 or any(name is None for _, name in found)
     return TextPrices(min(rate, once), None if every else names)
 
 

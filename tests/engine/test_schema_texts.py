@@ -143,13 +143,6 @@ def test_where_references_lead_all_text_is_counted_by_the_weight() -> None:
     )
 
 
-def test_a_name_is_counted_for_all_patterns_of_names() -> None:
-    patterns = [f"[ab]{one}{two}" for one in "abcde" for two in "abcdef"]
-    schema = {"patternProperties": dict.fromkeys(patterns, True)}
-    weight = judged(schema)[1]
-    assert text_prices(schema, weight).rate == sum(map(alive, patterns))
-
-
 def test_a_dear_text_is_matched_in_a_step_of_its_own() -> None:
     pauses: list[None] = []
     check = judged({"properties": {"a": {"pattern": MANY_PLACES}}})[0]
