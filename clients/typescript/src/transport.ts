@@ -57,7 +57,8 @@ export class Transport {
       if (answer?.ok) return (await read(answer)) as Answer;
       const gone = call.goneIsDone && attempt > 1 && answer?.status === GONE;
       if (gone) return { success: true } as Answer;
-      const body = answer === null ? undefined : await parsed(answer);
+      const body = answer?.status === UNAVAILABLE ? await parsed(answer) : undefined;
+      options.signal?.throwIfAborted();
       const pause = delayMs(
         this.#options.retry,
         {
@@ -68,7 +69,8 @@ export class Transport {
         },
         Math.random(),
       );
-      if (pause === null) throw failure ?? errorFrom(answer!.status, body, answer!.headers);
+      if (pause === null) throw failure ?? errorFrom(answer!.status, body ?? (await parsed(answer!)), answer!.headers);
+      if (answer?.bodyUsed === false) await answer.body?.cancel();
       await asleep(pause, options.signal);
     }
   }
