@@ -39,10 +39,10 @@ FINE: dict[str, Callable[[], Telling]] = {
     "an order that was given up": lambda: told.overtaken("STRICT", ("c:1", "c:2"), LATE + 1),
     "retried in time": lambda: told.retried(8.1),
     "retried early by a clock that jumped": lambda: told.retried(4, 100.0),
-    "retried early after a clock that was set": lambda: told.retried(4, 0.0, set_s=-100.0),
-    "made due between two steps of the clock": lambda: told.retried_after_steps(7, -90),
-    "made due by a clock that was set forward, then back": lambda: told.retried_after_steps(
-        90, -90
+    "retried early after a clock that was set": lambda: told.retried(4, 0.0, [-100.0]),
+    "made due between two steps of the clock": lambda: told.retried(4, steps_s=[7, -90]),
+    "made due by a clock that was set forward, then back": lambda: told.retried(
+        4, steps_s=[90, -90]
     ),
     "retried by a clock that was set back": lambda: told.retried(8.1, -100.0),
     "under way when it was disabled": lambda: told.held("DISABLED", LATE + 1.5),
@@ -106,9 +106,9 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("attempts by schedule", told.after_success),
     ("attempts by schedule", lambda: told.retried(7.9)),
     ("attempts by schedule", lambda: told.retried(4, -100.0)),
-    ("attempts by schedule", lambda: told.retried_after_steps(3, -90)),
+    ("attempts by schedule", lambda: told.retried(4, steps_s=[3, -90])),
     ("attempts by schedule", lambda: told.retried(4, 3.0)),
-    ("attempts by schedule", lambda: told.retried(4, 0.0, set_s=0.0)),
+    ("attempts by schedule", lambda: told.retried(4, 0.0, [0.0])),
     ("attempts by schedule", told.too_many),
     ("nothing to who is held", lambda: told.held("DISABLED", LATE + 40)),
     ("nothing to who is held", lambda: told.held("ARCHIVED", LATE + 40)),

@@ -1,6 +1,7 @@
 """Short histories written by hand. Some keep all promises. Each of the others breaks one promise."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from tests.sim.telling import NOW, Telling, a_telling
@@ -305,34 +306,23 @@ def after_success() -> Telling:
     return telling
 
 
-def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
-    """A delivery fails, and is attempted again `after_s` later. If `clock_s` is given, another process
-    makes the second attempt, and its clock is ahead by `clock_s`. If `set_s` is given too, the clock of
-    the first process jumps by `set_s` between the attempts."""
-    telling = a_telling(schedule_s=(10,))
-    [one] = events(telling, "a")
-    telling.send(LATE + 1, one, 500)
-    process = 1
-    if clock_s is not None:
-        process = 2
-        if set_s is not None:
-            telling.tell(Fault(NOW + LATE + 1.5, "followed", "1", set_s))
-        telling.kill(LATE + 2)
-        telling.boot(LATE + 3, 2, clock_s)
-    telling.send(LATE + 1.1 + after_s, one, process=process)
-    return telling
-
-
-def retried_after_steps(*steps_s: float) -> Telling:
-    """A delivery fails, and is attempted again 4 s later. Meanwhile the clock is set once for each number
-    in `steps_s`. The number is by how many seconds the clock is then ahead of the true time."""
+def retried(after_s: float, clock_s: float | None = None, steps_s: Sequence[float] = ()) -> Telling:
+    """A delivery fails, and is attempted again `after_s` later. Between the attempts, the clock of the
+    first process is set once for each number in `steps_s`. The number is by how many seconds the clock is
+    then ahead. If `clock_s` is given, another process makes the second attempt, and its clock is ahead by
+    `clock_s`."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
     for number, ahead_s in enumerate(steps_s):
         telling.tell(Fault(NOW + LATE + 1.5 + number, "followed", "1", ahead_s))
         telling.clocks[1] = ahead_s
-    telling.send(LATE + 5.1, one)
+    process = 1
+    if clock_s is not None:
+        process = 2
+        telling.kill(LATE + 2)
+        telling.boot(LATE + 3, 2, clock_s)
+    telling.send(LATE + 1.1 + after_s, one, process=process)
     return telling
 
 
