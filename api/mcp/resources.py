@@ -85,15 +85,14 @@ async def read(access: ApiAccess, uri: str) -> types.TextResourceContents:
         return types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=page.text)
     if uri == OPENAPI:
         async with access.client(None) as client:
-            document = await client.send(Call[dict[str, object]]("GET", "/openapi.json"))
-        text = orjson.dumps(document).decode()
-        return types.TextResourceContents(uri=uri, mime_type=JSON, text=text)
-    if not uri.startswith(SCHEMAS):
+            document = await client.send(Call[object]("GET", "/openapi.json"))
+    elif uri.startswith(SCHEMAS):
+        address = urlsplit(uri.removeprefix(SCHEMAS))
+        named = parse_qs(address.query).get("environment", [None])[-1]
+        environment = next((name for name in ENVIRONMENTS if name == named), None)
+        async with access.client(environment) as client:
+            document = await client.schemas.active(unquote(address.path))
+    else:
         raise UnknownResourceError(f"there is no resource {uri[:200]!r}: list them first")
-    address = urlsplit(uri.removeprefix(SCHEMAS))
-    named = parse_qs(address.query).get("environment", [None])[-1]
-    environment = next((name for name in ENVIRONMENTS if name == named), None)
-    async with access.client(environment) as client:
-        schema = await client.schemas.active(unquote(address.path))
-    text = orjson.dumps(schema).decode()
+    text = orjson.dumps(document).decode()
     return types.TextResourceContents(uri=uri, mime_type=JSON, text=text)
