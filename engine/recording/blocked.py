@@ -46,7 +46,7 @@ class BlockedOutcomes:
         # The lanes whose first outcome was blocked alone. They take turns.
         self._alone: deque[str] = deque()
         self._tried: dict[str, None] = {}  # the lanes whose first outcomes were taken
-        self._logged = False  # True while a lane of `_alone` is tried, which was logged before
+        self._retrying = False  # True while a lane of `_alone` is tried
         self._again_at = 0.0
         self.count = 0
         self.by_workspace: Counter[str] = Counter()
@@ -89,18 +89,18 @@ class BlockedOutcomes:
         if middle:
             self._parts += [names[:middle], names[middle:]]
         elif names:
-            if not self._logged:
+            if not self._retrying:
                 log.warning("outcome.row_locked", **ids_of(outcomes[0][0]))
-            if self._logged or not self._alone:  # a new lane does not put off those that wait
+            if self._retrying or not self._alone:  # a new lane does not put off those that wait
                 self._again_at = trio.current_time() + AGAIN_S
             self._alone += names
 
     def take(self) -> list[QueuedOutcome]:
         """Choose the lanes whose turn it is. Remove the first outcome from each of these lanes' queues,
         and return these outcomes. The caller tries to write them, and then calls `release`."""
-        alone = not self._parts or (bool(self._alone) and self._again_at <= trio.current_time())
-        self._logged = alone
-        lanes = [self._alone.popleft()] if alone else self._parts.popleft()
+        due = bool(self._alone) and self._again_at <= trio.current_time()
+        self._retrying = due or not self._parts
+        lanes = [self._alone.popleft()] if self._retrying else self._parts.popleft()
         self._tried = dict.fromkeys(lanes)
         taken = [self._lanes[each].popleft() for each in lanes]
         for outcome in taken:
@@ -112,7 +112,7 @@ class BlockedOutcomes:
         that must be tried again. The lanes of the other outcomes are free. Remove the queues of the free
         lanes, and return the outcomes that waited in these queues."""
         free = [outcome for lane in self._tried for outcome in self._lanes.pop(lane)]
-        self._tried, self._logged = {}, False
+        self._tried, self._retrying = {}, False
         for outcome in free:
             self._count(outcome, -1)
         return free
